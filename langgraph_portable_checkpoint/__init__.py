@@ -1,0 +1,1 @@
+"""A LangGraph checkpointer on plain Redis and Valkey that keeps conversations portable."""
