@@ -1,0 +1,1 @@
+"""Dialects: one file per native form of a conversation, both directions, over one shared normaliser."""

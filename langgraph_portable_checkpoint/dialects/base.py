@@ -1,0 +1,320 @@
+"""The contract of a dialect: names, options, the target table, findings, and the protocol itself.
+
+Owns `Dialect`, `Target` (what a provider accepts, as data), `ExportOptions` and `Finding`. Knows no provider and no
+LangChain. How an export runs:
+
+1. `export.py` reads messages to envelopes and wraps each as `Placed` (envelope, index, turn).
+2. `normalise.normalise(conversation, target, options=..., report=...)` makes it fit `dialect.target(options)`: pairing,
+   order, ids, roles, media, reasoning, server tools. It is the only place that does so; a dialect states what it
+   needs in its `Target` and does not repair histories itself. It never changes its input.
+3. `dialect.render(conversation, options, report)` spells the result in the native shape, and reports only what the
+   shape cannot say (a citation, a cache hint).
+
+What a renderer may rely on after step 2: tool messages follow the assistant message whose calls they answer, directly
+and completely; every tool_call has an id that fits `target.call_id`; media blocks are allowed for their role and hold
+`base64` or `data` (bytes), `url` or `file_id` as the table says; reasoning and server-tool blocks that are left may be
+replayed. A block that still has `raw` is unchanged: emit `raw` verbatim if its origin's `api` is yours (`native()`).
+A block or envelope that the normaliser changed has lost `raw` and `raw_content`.
+
+How an import runs: `dialect.parse(payload, options, report)` returns envelopes with `origin` (provider, api, model where
+known) on every message, `raw` on every block that came from a native block, and native message fields without a
+neutral place under `extras[<dialect name>]`. An envelope that came out of the same native message as the envelope
+before it has `extras["joined"] = True`. A payload that is not of this dialect raises MalformedHistoryError with all
+problems, each with its JSON path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Protocol, runtime_checkable
+
+from ..envelope.model import Block, MessageEnvelope
+from .report import LossKind, Placed, Report
+
+ENTRY_POINT_GROUP: Final = "langgraph_portable_checkpoint.dialects"
+
+MediaSource = Literal["base64", "url", "file_id"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdRule:
+    """Which ids or names a target takes, and how to make one that fits.
+
+    A new id is `prefix` + the first characters of a base-62 digest of the old one, `digest_length` of them.
+    """
+
+    pattern: re.Pattern[str]
+    max_length: int
+    prefix: str = "call_"
+    digest_length: int = 24
+
+    def accepts(self, value: object) -> bool:
+        """True if the target takes `value` as it is."""
+        return isinstance(value, str) and len(value) <= self.max_length and self.pattern.fullmatch(value) is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MediaRule:
+    """Which media of one type a target takes in messages of one role.
+
+    `mime_types` are patterns for `re.fullmatch`; empty means any.
+    """
+
+    sources: frozenset[MediaSource] = frozenset({"base64", "url"})
+    mime_types: tuple[str, ...] = ()
+
+    def takes_mime(self, mime_type: str | None) -> bool:
+        """True if the mime type fits; an unknown one fits only where any does."""
+        return not self.mime_types or any(re.fullmatch(known, mime_type or "") for known in self.mime_types)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReasoningRule:
+    """Where reasoning of the target's own origin may be replayed.
+
+    Attributes:
+        replay: "never", "same-model" (model family), "same-provider", or "any" (no opaque part; plain text field).
+        needs: Key under a reasoning block's `extras` without which it is useless ("signature"); "" if none.
+        bound_to_prefix: The provider binds blocks to everything before them (A12c): after the first change nothing
+            that follows is replayed.
+        required_with_calls: The target refuses assistant calls without a reasoning field (H1): an empty one is made.
+    """
+
+    replay: Literal["never", "same-model", "same-provider", "any"] = "never"
+    needs: tuple[str, ...] = ()
+    bound_to_prefix: bool = False
+    required_with_calls: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What one target accepts: the table that drives the shared normaliser. The defaults accept everything.
+
+    Attributes:
+        dialect: Name of the dialect, written into every loss.
+        providers: Provider words whose opaque values this target may get back.
+        api: Wire API word as in `Origin.api`; decides whether `raw` may be emitted.
+        rules: Rule id per concern of the normaliser (its `CONCERNS`), for the report: {"dangling_call": "A6"}.
+        system: "anywhere" (a role like others), "leading" (only before all others), "apart" (own parameter, leading).
+        mid_system: What becomes of a system message later on: "keep", "user" (same text, user role), or "after-user"
+            (kept where a user message stands before it, else user role).
+        starts_with_user: The first message that is not system must be user; one is made otherwise.
+        alternates: user and assistant must alternate; runs are merged. Tool messages count as user.
+        ends_with_user: With `for_next_turn=False` the last message must be user or tool; one is made otherwise.
+        call_id: Ids of tool calls; None means any string is good and none is fine too.
+        unique_call_ids: "request" or "step" (Kimi counts anew in every turn).
+        tool_name: Names of tools.
+        message_name: `name` of messages; None keeps any.
+        result_order: "any", or "call": results stand in the order of their calls.
+        tool_status: There is a native error flag for tool results. Else the text is kept, the flag reported.
+        invalid_arguments: Calls whose arguments are not a JSON object may stand as they are.
+        text_with_calls: Assistant text and calls may stand in one message.
+        calls_last: Nothing may stand behind a message's calls.
+        blank_text: Texts without a non-space character may stand.
+        media: Rules by (role, type); a missing entry means not supported. None: everything is.
+        tool_media: "keep" as `media` says, or "user": moved into a user message behind the results.
+        reasoning: See `ReasoningRule`; None: everything stays (neutral dialects).
+        server_tools: Items of the provider's own tools may be replayed to it, in complete pairs.
+        refusal: There is a native form for refusals; else they become text.
+        non_standard: Blocks of unknown type may stand: "any", "same-api", or "never".
+        pairs: Calls and results must match. False only for neutral dialects that keep history as it is.
+        keeps_empty: An empty history is a valid payload.
+    """
+
+    dialect: str
+    providers: frozenset[str] = frozenset()
+    api: str = ""
+    model: str | None = None
+    rules: Mapping[str, str] = field(default_factory=dict)
+    system: Literal["anywhere", "leading", "apart"] = "anywhere"
+    mid_system: Literal["keep", "user", "after-user"] = "keep"
+    starts_with_user: bool = False
+    alternates: bool = False
+    ends_with_user: bool = False
+    call_id: IdRule | None = None
+    unique_call_ids: Literal["request", "step"] = "request"
+    tool_name: IdRule | None = None
+    message_name: IdRule | None = None
+    result_order: Literal["any", "call"] = "any"
+    tool_status: bool = True
+    invalid_arguments: bool = True
+    text_with_calls: bool = True
+    calls_last: bool = False
+    blank_text: bool = True
+    media: Mapping[tuple[str, str], MediaRule] | None = None
+    tool_media: Literal["keep", "user"] = "keep"
+    reasoning: ReasoningRule | None = None
+    server_tools: bool = True
+    refusal: bool = True
+    non_standard: Literal["any", "same-api", "never"] = "any"
+    pairs: bool = True
+    keeps_empty: bool = False
+
+    def rule(self, concern: str) -> str:
+        """Return the rule id to report for a concern of the normaliser; the concern's own name if there is none."""
+        return self.rules.get(concern, concern)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """How to export. Every field has a default that loses least and is accepted on the first request.
+
+    Attributes:
+        model: Target model: a name, or a langchain-core ModelProfile (mapping). Decides media, roles, and reasoning.
+        profile: Host or platform within a dialect: "groq" for openai-chat, "vertex" for google.
+        incomplete: Calls without result: "drop" (a trailing one ends the export at the last complete turn; others go),
+            "synthesize" (an error result that says so), or "raise" IncompatibleHistoryError.
+        orphans: Results without a call: "drop", or "text" (a user message that quotes them).
+        pending: Ids of calls that wait for a human. Their turn is left out and reported; they are never answered.
+        reasoning: "same-origin" replays where the target says so and drops the rest, "drop", or "text".
+        prefix_intact: False if the caller knows that the system prompt, the tools or earlier messages are not those
+            that the model saw; reasoning that the provider binds to its prefix is then dropped.
+        missing_signature: Google: "skip" (documented dummy), "text", or "raise", for calls without a signature.
+        on_unsupported_part: "placeholder" (text), "drop" or "raise" UnsupportedPartError.
+        server_tools: What becomes of other providers' server-tool items: "drop", or "text" (a summary).
+        resolve_media: False reads no blob; such parts become placeholders.
+        load_media: Returns the bytes of a MediaRef dict; given by the caller that knows the media store.
+        store: Responses: False (stateless) leaves out item ids and keeps only reasoning that carries itself.
+        account: Account hint of the target, compared with `Origin.account` where both are known.
+        for_next_turn: True if the caller appends the next user message; False if the payload is sent as it is.
+        strict: Raise LossyExportError instead of returning a lossy export.
+        extra: Options of third-party dialects.
+    """
+
+    model: str | Mapping[str, Any] | None = None
+    profile: str | None = None
+    incomplete: Literal["drop", "synthesize", "raise"] = "drop"
+    orphans: Literal["drop", "text"] = "drop"
+    pending: frozenset[str] = frozenset()
+    reasoning: Literal["same-origin", "drop", "text"] = "same-origin"
+    prefix_intact: bool = True
+    missing_signature: Literal["skip", "text", "raise"] = "skip"
+    on_unsupported_part: Literal["placeholder", "drop", "raise"] = "placeholder"
+    server_tools: Literal["drop", "text"] = "drop"
+    resolve_media: bool = True
+    load_media: Callable[[Mapping[str, Any]], bytes] | None = None
+    store: bool = False
+    account: str | None = None
+    for_next_turn: bool = True
+    strict: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def model_name(self) -> str | None:
+        """Name of the target model, where one is known."""
+        if isinstance(self.model, Mapping):
+            name = self.model.get("name") or self.model.get("model")
+            return str(name) if name else None
+        return self.model
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions:
+    """How to import.
+
+    Attributes:
+        profile: Host or platform, as for export; else guessed from the payload.
+        model: Model to record as origin where the payload names none.
+        account: Account hint to record as origin.
+    """
+
+    profile: str | None = None
+    model: str | None = None
+    account: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One breach of a rule in a native history: rule id, JSON path ("messages[3].content[0].id"), what is wrong."""
+
+    rule: str
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"[{self.rule}] {self.path}: {self.message}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A provider's rule: what it demands and where that is written."""
+
+    id: str
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """One row of a dialect's field map: a neutral word and its native spelling."""
+
+    neutral: str
+    native: str
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredLoss:
+    """A loss that a dialect may report. A reported loss that no dialect declares is a defect."""
+
+    rule: str
+    kind: LossKind
+    when: str
+
+
+@runtime_checkable
+class Dialect(Protocol):
+    """One native form of histories, both directions where it has both.
+
+    `writes` is False for import-only dialects, whose `render` raises. `FIELD_MAP`, `RULES` and `LOSSES` are the tables
+    that docs/dialects.md is made of; `LOSSES` names only the renderer's and the parser's own losses, those of the
+    normaliser follow from `target`.
+    """
+
+    name: str
+    title: str
+    providers: tuple[str, ...]
+    profiles: tuple[str, ...]
+    writes: bool
+    FIELD_MAP: tuple[Field, ...]
+    RULES: tuple[Rule, ...]
+    LOSSES: tuple[DeclaredLoss, ...]
+
+    def target(self, options: ExportOptions) -> Target:
+        """Describe what the target accepts, for this profile and model."""
+
+    def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:
+        """Spell a normalised conversation as keyword arguments of the SDK's call."""
+
+    def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
+        """Read a native history.
+
+        Raises:
+            MalformedHistoryError: It is none; carries every problem with its JSON path.
+        """
+
+    def recognises(self, payload: Any) -> float:
+        """Say how sure it is that `payload` is of this dialect: 0.0 (no) to 1.0 (certain). Never raises."""
+
+    def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
+        """Check a native history, ours or anyone's, against the rules. Never raises on bad input."""
+
+
+def native(block: Block, envelope: MessageEnvelope, *, api: str) -> Any | None:
+    """Return the block's raw form if it is unchanged and was written for this API, else None."""
+    origin = block.get("origin") or envelope.get("origin") or {}
+    return block.get("raw") if origin.get("api") == api else None
+
+
+def without_raw(block: Block, **changes: Any) -> Block:
+    """Copy a block with changes; the copy no longer claims to be the native block."""
+    copy: dict[str, Any] = {key: value for key, value in block.items() if key != "raw"}
+    copy.update(changes)
+    return copy  # type: ignore[return-value]  # a TypedDict built key by key
+
+
+def blocks_of(envelope: MessageEnvelope, *types: str) -> Iterable[Block]:
+    """Yield the envelope's blocks of the given types, in order."""
+    return (block for block in envelope["content"] if block["type"] in types)
