@@ -1,0 +1,135 @@
+"""Which strings and bytes of a value are media: the table of every part shape that carries bytes.
+
+Owns the knowledge of keys and block types. Knows nothing of paths, policies or stores. Being listed here decides
+only where bytes are kept, never what a reader gets back, so a wrong guess costs nothing but space.
+
+Source: langchain_core.messages.content (v1 blocks) and its v0 `source_type` blocks; OpenAI chat and responses parts,
+Anthropic image and document sources, Gemini inline_data, Bedrock converse blocks, Mistral chunks, MCP contents (each
+provider's API reference, 2026-11).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from langgraph_portable_checkpoint.media.encodings import OCTET_STREAM, Encoded, head, measure, sniff
+
+UNNAMED_MIN_BYTES: Final = 128
+"""A string that no block announces must hold at least this much to be taken for a file by its first bytes."""
+
+_MIME: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}")
+
+_BYTES_KEYS: Final = frozenset({"base64", "data", "bytes", "blob", "file_data", "b64_json"})
+_URL_KEYS: Final = frozenset(
+    {"url", "uri", "image_url", "audio_url", "video_url", "document_url", "file_url", "file_data", "data"}
+)
+_PART_KEYS: Final = frozenset({"input_audio"})
+_ANNOUNCING_KEYS: Final = frozenset(
+    {"mime_type", "mimeType", "media_type", "mediaType", "format", "source_type", "transcript", "filename"}
+)
+_ANNOUNCING_PARENTS: Final = frozenset({"inline_data", "inlineData", "source", "input_audio", "audio", "file"})
+_MIME_KEYS: Final = ("mime_type", "mimeType", "media_type", "mediaType")
+_TEXT_SOURCES: Final = frozenset({"text", "content", "url"})
+
+MEDIA_PART_TYPES: Final = frozenset(
+    {
+        "image", "image_url", "input_image", "audio", "audio_url", "input_audio", "output_audio", "video",
+        "video_url", "input_video", "file", "input_file", "document", "document_url", "media", "text-plain",
+        "image_generation_call", "computer_screenshot", "resource",
+    }
+)  # fmt: skip
+_UNTYPED_PART_KEYS: Final = frozenset({"inline_data", "inlineData", "image", "audio", "video", "document"})
+
+_FORMATS: Final = {
+    "png": "image/png", "jpeg": "image/jpeg", "jpg": "image/jpeg", "gif": "image/gif", "webp": "image/webp",
+    "wav": "audio/wav", "mp3": "audio/mpeg", "flac": "audio/flac", "opus": "audio/opus", "pcm16": "audio/pcm",
+    "aac": "audio/aac", "ogg": "audio/ogg", "mp4": "video/mp4", "mov": "video/quicktime", "mkv": "video/x-matroska",
+    "webm": "video/webm", "mpeg": "video/mpeg", "pdf": "application/pdf", "csv": "text/csv", "html": "text/html",
+    "txt": "text/plain", "md": "text/markdown", "doc": "application/msword",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}  # fmt: skip
+
+Enclosing = Sequence[tuple[str, Mapping[Any, Any]]]
+"""The dicts around a leaf, outermost first, each with the key that leads on towards the leaf."""
+
+
+class Found(NamedTuple):
+    """A leaf that is media: how it is encoded, what it is, and whether a block announced it."""
+
+    encoded: Encoded
+    mime_type: str | None
+    """None for bytes that nothing names: they are some channel's own data rather than a media part."""
+    named: bool
+
+
+def recognise(leaf: str | bytes, enclosing: Enclosing, *, min_bytes: int) -> Found | None:
+    """Say whether a leaf is media, looking at its first bytes only; `encodings.decode` has the last word.
+
+    Args:
+        leaf: The string or bytes.
+        enclosing: The dicts around it; see `Enclosing`.
+        min_bytes: Smaller leaves are not media.
+    """
+    encoded = measure(leaf)
+    if encoded.size_bytes < max(min_bytes, 1):
+        return None
+    named = _is_named(encoded, enclosing)
+    if not named and encoded.encoding.startswith("base64") and encoded.size_bytes < UNNAMED_MIN_BYTES:
+        return None
+    first = head(leaf, encoded)
+    seen = sniff(first) if first else None
+    if named:
+        return Found(encoded, _declared(encoded, enclosing) or seen or OCTET_STREAM, True) if first else None
+    if encoded.encoding == "data-url":
+        return Found(encoded, _declared(encoded, ()) or OCTET_STREAM, False) if first else None
+    return Found(encoded, seen, False) if seen or encoded.encoding == "bytes" else None
+
+
+def is_media_part(block: Mapping[Any, Any]) -> bool:
+    """Say whether a list element is a part that stands for one medium, so that a placeholder may replace it whole."""
+    kind = block.get("type")
+    return kind in MEDIA_PART_TYPES if isinstance(kind, str) else not _UNTYPED_PART_KEYS.isdisjoint(block)
+
+
+def placeholder_part(block: Mapping[Any, Any], text: str) -> dict[str, Any]:
+    """Make the text part that takes a media part's place, in the spelling of the part's own API."""
+    kind = block.get("type")
+    if kind is None:
+        return {"text": text}
+    native = "input_text" if str(kind).startswith("input_") and kind != "input_audio" else "text"
+    return {"type": native, "text": text}
+
+
+def _is_named(encoded: Encoded, enclosing: Enclosing) -> bool:
+    if not enclosing:
+        return False
+    key, holder = enclosing[-1]
+    parent = enclosing[-2][0] if len(enclosing) > 1 else ""
+    if encoded.encoding == "data-url":
+        return key in _URL_KEYS
+    if key in _PART_KEYS or (key == "result" and holder.get("type") == "image_generation_call"):
+        return True
+    if key not in _BYTES_KEYS or holder.get("type") in _TEXT_SOURCES or holder.get("source_type") in _TEXT_SOURCES:
+        return False
+    return parent in _ANNOUNCING_PARENTS or not _ANNOUNCING_KEYS.isdisjoint(holder) or is_media_part(holder)
+
+
+def _declared(encoded: Encoded, enclosing: Enclosing) -> str | None:
+    if encoded.prefix:
+        return _mime(encoded.prefix[5:].split(";", 1)[0])
+    for _, holder in reversed(enclosing):
+        for key in _MIME_KEYS:
+            if mime_type := _mime(holder.get(key)):
+                return mime_type
+        if mime_type := _FORMATS.get(str(holder.get("format"))):
+            return mime_type
+    return None
+
+
+def _mime(declared: object) -> str | None:
+    """Take a declared mime type only where it is one: it ends up in file names and reports."""
+    lowered = declared.split(";", 1)[0].strip().lower() if isinstance(declared, str) else ""
+    return lowered if _MIME.fullmatch(lowered) else None

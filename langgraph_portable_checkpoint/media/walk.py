@@ -1,0 +1,342 @@
+"""Take media and nested messages out of a value, and put them back in.
+
+Owns paths and structural copying. Knows nothing of stores, digests or policies. The contract:
+
+- `fill(punch(x))` equals `x` by value and type, for every `x`; what cannot be handled is left where it was.
+- The input is never changed. Only containers on the way to a hole are copied; the rest is shared.
+- A hole is replaced by None and recorded out of band, by path. Nothing in the value marks it, so no text can be
+  taken for a marker.
+
+Walked are exact `list`, `dict` and `tuple` objects, and LangGraph's Send, Command, Interrupt and Overwrite. Other
+types (subclasses, dataclasses, models, sets) are left alone: rebuilding them could run code of theirs.
+
+A path is a tuple of steps from the root. A `str` step is a dict's string key or a field of one of LangGraph's types;
+an `int` step is a position in a list or tuple; a step `(n,)` is the n-th entry of a dict whose key is not a string.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+from langchain_core.messages import BaseMessage
+from langgraph.types import Command, Interrupt, Overwrite, Send
+
+from langgraph_portable_checkpoint.errors import CorruptRecordError
+from langgraph_portable_checkpoint.media.encodings import ENCODINGS, decode, encode
+from langgraph_portable_checkpoint.media.shapes import Found, is_media_part, placeholder_part, recognise
+
+DEFAULT_MIN_BYTES: Final = 2048
+
+Step = str | int | tuple[int]
+Path = tuple[Step, ...]
+Select = Callable[[int, str | None], bool]
+"""Decide by size in bytes and mime type (None: bytes that nothing names) whether a leaf is taken out."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Hole:
+    """One place of a value that is stored elsewhere.
+
+    Attributes:
+        kind: "media" or "message".
+        path: Where the value holds None in its stead.
+        encoding: Of media: "bytes", "base64", "base64url" or "data-url"; how `fill` puts the bytes back.
+        prefix: Of a data URL, everything up to and including the comma.
+        mime_type: As declared or recognised; None for bytes that nothing names.
+        size_bytes: Size of the bytes.
+        part: How many steps of `path` lead to the content part that a placeholder may replace whole, or None.
+        data: The bytes, on the way in.
+        message: The message, on the way in.
+        ref: What `to_wire` was given: the digest or reference under which the content is stored.
+    """
+
+    kind: Literal["media", "message"]
+    path: Path
+    encoding: str = "bytes"
+    prefix: str = ""
+    mime_type: str | None = None
+    size_bytes: int = 0
+    part: int | None = None
+    data: bytes | None = dataclasses.field(default=None, repr=False)
+    message: BaseMessage | None = dataclasses.field(default=None, repr=False)
+    ref: Any = None
+
+    def to_wire(self, ref: bytes | str) -> list[Any]:
+        """Return what is stored: msgpack types only, and none of the content.
+
+        Returns:
+            `[kind, path, ref]` for a message; `[kind, path, ref, encoding, prefix, mime_type, size_bytes, part]` for
+            media. A step `(n,)` becomes a list of one integer.
+        """
+        path = [list(step) if isinstance(step, tuple) else step for step in self.path]
+        if self.kind == "message":
+            return [self.kind, path, ref]
+        return [self.kind, path, ref, self.encoding, self.prefix, self.mime_type, self.size_bytes, self.part]
+
+    @classmethod
+    def from_wire(cls, wire: object, *, where: str = "a stored value") -> Hole:
+        """Read a hole back, trusting nothing.
+
+        Raises:
+            CorruptRecordError: this is not what `to_wire` returns.
+        """
+        match wire:
+            case ["message", list(path), bytes() | str() as ref]:
+                return cls("message", _path_from_wire(path, where), ref=ref)
+            case [
+                "media", list(path), bytes() | str() as ref, str(encoding), str(prefix),
+                None | str() as mime_type, int(size_bytes), None | int() as part,
+            ] if encoding in ENCODINGS and size_bytes >= 0 and (part is None or 0 <= part < len(path)):  # fmt: skip
+                steps = _path_from_wire(path, where)
+                return cls("media", steps, encoding, prefix, mime_type, size_bytes, part, ref=ref)
+        raise _corrupt(where, "a hole is not of a known form")
+
+
+class Punched(NamedTuple):
+    """A value without its media and nested messages, and where they were."""
+
+    value: Any
+    holes: tuple[Hole, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Missing:
+    """The answer of a resolver that has no bytes: the part becomes a placeholder with this text."""
+
+    text: str
+
+
+Resolve = Callable[[Hole], bytes | BaseMessage | Missing]
+
+
+def punch(value: Any, *, select: Select, min_bytes: int = DEFAULT_MIN_BYTES) -> Punched:
+    """Take media and nested messages out of a value, without changing it.
+
+    Media are the parts that `shapes` lists, any long string that is a canonical data URL or the canonical base64 of a
+    recognised file type, and any long bytes. A value nested too deep for this walk, or inside itself, is left as it
+    was: the serializer names it better.
+
+    Args:
+        value: Anything. A message at the root is itself a hole; hand in its fields to look inside.
+        select: The policy's decision per leaf; may raise to refuse the whole value.
+        min_bytes: Smaller leaves are not looked at.
+
+    Returns:
+        The very same object and `()` when nothing was found.
+    """
+    try:
+        if not _may_hold(value, min_bytes):
+            return Punched(value, ())
+        walk = _Walk(select, min_bytes)
+        return Punched(walk.visit(value, (), ()), tuple(walk.holes))
+    except RecursionError:
+        return Punched(value, ())
+
+
+def fill(value: Any, holes: Sequence[Hole], resolve: Resolve) -> Any:
+    """Put what was taken out back in, without changing `value`.
+
+    Args:
+        value: What `punch` returned, perhaps stored and read back.
+        holes: The holes, in any order.
+        resolve: Gives the bytes or the message of a hole, or `Missing`.
+
+    Raises:
+        CorruptRecordError: a path does not lead to a place of this value.
+    """
+    if not holes:
+        return value
+    return _fill(value, [_filling(hole, resolve(hole)) for hole in holes], 0)
+
+
+_ATOMS: Final = frozenset({int, float, bool, type(None)})
+_WRAPPED_FIELDS: Final[Mapping[type, tuple[str, ...]]] = {
+    Send: ("arg",),
+    Command: ("update", "resume", "goto"),
+    Interrupt: ("value",),
+    Overwrite: ("value",),
+}
+
+
+def _may_hold(node: Any, floor: int) -> bool:
+    """Answer quickly for the common case, text: is there any leaf long enough, or any message?"""
+    kind = type(node)
+    if kind is dict:
+        children: Iterable[Any] = node.values()
+    elif kind is list or kind is tuple:
+        children = node
+    elif kind is str or kind is bytes:
+        return len(node) >= floor
+    elif kind in _ATOMS:
+        return False
+    else:
+        return BaseMessage in kind.__mro__ or any(
+            _may_hold(getattr(node, field), floor) for field in _WRAPPED_FIELDS.get(kind, ())
+        )
+    for child in children:
+        kind = type(child)
+        if kind is str or kind is bytes:
+            if len(child) >= floor:
+                return True
+        elif kind not in _ATOMS and _may_hold(child, floor):
+            return True
+    return False
+
+
+class _Walk:
+    """One pass over a value; collects holes and returns the copy that lacks them."""
+
+    def __init__(self, select: Select, min_bytes: int) -> None:
+        self.select = select
+        self.min_bytes = min_bytes
+        self.holes: list[Hole] = []
+
+    def visit(self, node: Any, path: Path, enclosing: tuple[tuple[str, Mapping[Any, Any]], ...]) -> Any:
+        kind = type(node)
+        if kind is str or kind is bytes:
+            return self._leaf(node, path, enclosing)
+        changes: dict[Step, Any] = {}
+        if kind is dict:
+            for step, key, child in _entries(node):
+                named = (*enclosing, (key, node)) if isinstance(key, str) else ()
+                self._into(changes, step, child, (*path, step), named)
+        elif kind is list or kind is tuple:
+            for position, child in enumerate(node):
+                self._into(changes, position, child, (*path, position), ())
+        elif kind in _WRAPPED_FIELDS:
+            for field in _WRAPPED_FIELDS[kind]:
+                self._into(changes, field, getattr(node, field), (*path, field), ())
+        elif BaseMessage in kind.__mro__:
+            self.holes.append(Hole("message", path, message=node))
+            return None
+        else:
+            return node
+        return _rebuilt(node, changes) if changes else node
+
+    def _into(self, changes: dict[Step, Any], step: Step, child: Any, path: Path, enclosing: Any) -> None:
+        if type(child) not in _ATOMS:
+            visited = self.visit(child, path, enclosing)
+            if visited is not child:
+                changes[step] = visited
+
+    def _leaf(self, leaf: str | bytes, path: Path, enclosing: tuple[tuple[str, Mapping[Any, Any]], ...]) -> Any:
+        if len(leaf) < self.min_bytes:
+            return leaf
+        found = recognise(leaf, enclosing, min_bytes=self.min_bytes)
+        if found is None or not self.select(found.encoded.size_bytes, found.mime_type):
+            return leaf
+        data = decode(leaf, found.encoded)
+        if data is None:
+            return leaf
+        self.holes.append(_media_hole(found, data, path, enclosing))
+        return None
+
+
+def _media_hole(found: Found, data: bytes, path: Path, enclosing: Sequence[tuple[str, Mapping[Any, Any]]]) -> Hole:
+    outermost = len(path) - len(enclosing)
+    whole = found.named and outermost > 0 and isinstance(path[outermost - 1], int) and is_media_part(enclosing[0][1])
+    encoding, prefix, _ = found.encoded
+    return Hole("media", path, encoding, prefix, found.mime_type, len(data), outermost if whole else None, data)
+
+
+def _entries(node: dict[Any, Any]) -> Iterator[tuple[Step, Any, Any]]:
+    for position, (key, child) in enumerate(node.items()):
+        yield (key if type(key) is str and _is_text(key) else (position,)), key, child
+
+
+def _is_text(key: str) -> bool:
+    """Lone surrogates cannot be written as UTF-8, so a path cannot spell them."""
+    return key.isascii() or key.encode("utf-8", "ignore").decode() == key
+
+
+def _rebuilt(node: Any, changes: Mapping[Step, Any]) -> Any:
+    """Copy one container with some of its children exchanged."""
+    kind = type(node)
+    if kind is dict:
+        keys = list(node) if any(type(step) is tuple for step in changes) else []
+        return node | {keys[step[0]] if type(step) is tuple else step: child for step, child in changes.items()}
+    if kind is list or kind is tuple:
+        children = list(node)
+        for step, child in changes.items():
+            children[step] = child  # type: ignore[index]  # steps into sequences are positions
+        return children if kind is list else tuple(children)
+    return _rebuilt_wrapper(node, changes)
+
+
+def _rebuilt_wrapper(node: Any, changes: Mapping[Any, Any]) -> Any:
+    if type(node) is Command:
+        return dataclasses.replace(node, **changes)
+    twin = copy.copy(node)
+    for field, child in changes.items():
+        setattr(twin, field, child)
+    return twin
+
+
+class _Filling(NamedTuple):
+    path: Path
+    put: Callable[[Any], Any]
+    where: str
+
+
+def _filling(hole: Hole, content: bytes | BaseMessage | Missing) -> _Filling:
+    if isinstance(content, Missing):
+        return _placeholder(hole, content.text)
+    if isinstance(content, bytes) and hole.kind == "media":
+        whole = encode(content, hole.encoding, hole.prefix)
+        return _Filling(hole.path, lambda _: whole, "media")
+    if isinstance(content, BaseMessage) and hole.kind == "message":
+        return _Filling(hole.path, lambda _: content, "message")
+    raise TypeError(f"the resolver answered {type(content).__name__} for a {hole.kind} hole")
+
+
+def _placeholder(hole: Hole, text: str) -> _Filling:
+    if hole.part is not None:
+        return _Filling(hole.path[: hole.part], lambda block: placeholder_part(block, text), "media")
+    plain: str | bytes = text.encode() if hole.encoding == "bytes" else text
+    return _Filling(hole.path, lambda _: plain, "media")
+
+
+def _fill(node: Any, fillings: Sequence[_Filling], depth: int) -> Any:
+    """Rebuild a node in one pass: placeholders of whole parts win over what lies inside them."""
+    for filling in fillings:
+        if len(filling.path) == depth:
+            return filling.put(node)
+    below: dict[Step, list[_Filling]] = {}
+    for filling in fillings:
+        below.setdefault(filling.path[depth], []).append(filling)
+    return _rebuilt(node, {step: _fill(_child(node, step), inner, depth + 1) for step, inner in below.items()})
+
+
+def _child(node: Any, step: Step) -> Any:
+    """Take one step, or say that the path does not fit this value."""
+    kind = type(node)
+    if kind is dict:
+        if type(step) is str and step in node:
+            return node[step]
+        if type(step) is tuple and step[0] < len(node):
+            return list(node.values())[step[0]]
+    elif (kind is list or kind is tuple) and type(step) is int and step < len(node):
+        return node[step]
+    elif step in _WRAPPED_FIELDS.get(kind, ()):
+        return getattr(node, str(step))
+    raise _corrupt("a stored value", f"a hole's path does not fit it (a {kind.__name__})")
+
+
+def _path_from_wire(path: list[Any], where: str) -> Path:
+    return tuple(_step_from_wire(step, where) for step in path)
+
+
+def _step_from_wire(step: Any, where: str) -> Step:
+    position = step[0] if isinstance(step, list) and len(step) == 1 else step
+    if type(step) is str:
+        return step
+    if type(position) is int and position >= 0:
+        return (position,) if isinstance(step, list) else position
+    raise _corrupt(where, "a step of a hole's path is neither a name nor a position")
+
+
+def _corrupt(where: str, reason: str) -> CorruptRecordError:
+    return CorruptRecordError("hole", where=where, reason=reason)
