@@ -76,15 +76,15 @@ class ReasoningRule:
 
     Attributes:
         replay: "never", "same-model" (model family), "same-provider", or "any" (no opaque part; plain text field).
-        needs: Key under a reasoning block's `extras` without which it is useless ("signature"); "" if none.
-        bound_to_prefix: The provider binds blocks to everything before them (A12c): after the first change nothing
-            that follows is replayed.
+        needs: Keys of a reasoning block's `extras`, one of which must be there ("signature", "redacted_data").
+        bound_to_prefix: Models that bind blocks to everything before them (A12c): after the first change nothing that
+            follows is replayed. An unknown model counts as one of them.
         required_with_calls: The target refuses assistant calls without a reasoning field (H1): an empty one is made.
     """
 
     replay: Literal["never", "same-model", "same-provider", "any"] = "never"
     needs: tuple[str, ...] = ()
-    bound_to_prefix: bool = False
+    bound_to_prefix: re.Pattern[str] | None = None
     required_with_calls: bool = False
 
 
@@ -107,6 +107,7 @@ class Target:
         unique_call_ids: "request" or "step" (Kimi counts anew in every turn).
         tool_name: Names of tools.
         message_name: `name` of messages; None keeps any.
+        results: "directly" behind the message with their calls, or anywhere "later".
         result_order: "any", or "call": results stand in the order of their calls.
         tool_status: There is a native error flag for tool results. Else the text is kept, the flag reported.
         invalid_arguments: Calls whose arguments are not a JSON object may stand as they are.
@@ -116,7 +117,9 @@ class Target:
         media: Rules by (role, type); a missing entry means not supported. None: everything is.
         tool_media: "keep" as `media` says, or "user": moved into a user message behind the results.
         reasoning: See `ReasoningRule`; None: everything stays (neutral dialects).
-        server_tools: Items of the provider's own tools may be replayed to it, in complete pairs.
+        server_tools: Items of the provider's own tools may be replayed to it: "pairs" (call and result blocks of one
+            message, complete), "items" (each stands for itself), or "never". "any" for neutral dialects.
+        item_ids: Ids of items are valid only together with the reasoning they came with (R1b).
         refusal: There is a native form for refusals; else they become text.
         non_standard: Blocks of unknown type may stand: "any", "same-api", or "never".
         pairs: Calls and results must match. False only for neutral dialects that keep history as it is.
@@ -137,6 +140,7 @@ class Target:
     unique_call_ids: Literal["request", "step"] = "request"
     tool_name: IdRule | None = None
     message_name: IdRule | None = None
+    results: Literal["directly", "later"] = "directly"
     result_order: Literal["any", "call"] = "any"
     tool_status: bool = True
     invalid_arguments: bool = True
@@ -146,7 +150,8 @@ class Target:
     media: Mapping[tuple[str, str], MediaRule] | None = None
     tool_media: Literal["keep", "user"] = "keep"
     reasoning: ReasoningRule | None = None
-    server_tools: bool = True
+    server_tools: Literal["any", "pairs", "items", "never"] = "any"
+    item_ids: bool = False
     refusal: bool = True
     non_standard: Literal["any", "same-api", "never"] = "any"
     pairs: bool = True
@@ -165,6 +170,7 @@ class ExportOptions:
         model: Target model: a name, or a langchain-core ModelProfile (mapping). Decides media, roles, and reasoning.
         profile: Host or platform within a dialect: "groq" for openai-chat, "vertex" for google.
         incomplete: Calls without result: "drop" (a trailing one ends the export at the last complete turn; others go),
+            "trim" (the same, but a trailing one costs only its own message and what follows, not its whole turn),
             "synthesize" (an error result that says so), or "raise" IncompatibleHistoryError.
         orphans: Results without a call: "drop", or "text" (a user message that quotes them).
         pending: Ids of calls that wait for a human. Their turn is left out and reported; they are never answered.
@@ -185,7 +191,7 @@ class ExportOptions:
 
     model: str | Mapping[str, Any] | None = None
     profile: str | None = None
-    incomplete: Literal["drop", "synthesize", "raise"] = "drop"
+    incomplete: Literal["drop", "trim", "synthesize", "raise"] = "drop"
     orphans: Literal["drop", "text"] = "drop"
     pending: frozenset[str] = frozenset()
     reasoning: Literal["same-origin", "drop", "text"] = "same-origin"
