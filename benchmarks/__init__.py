@@ -1,0 +1,1 @@
+"""Benchmarks: this project's saver beside its peers, measured on one machine in one run. Imported by nothing."""
