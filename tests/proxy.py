@@ -12,6 +12,7 @@ import ssl
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -229,8 +230,6 @@ def _send(end: socket.socket, data: bytes) -> bool:
 
 
 def _close(end: socket.socket) -> None:
-    try:
+    with suppress(OSError):  # already cut by the other side
         end.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # already cut by the other side
     end.close()

@@ -25,9 +25,15 @@ from typing import Any, Self
 import pytest
 import redis
 import redis.asyncio
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 START_SECONDS = 20.0
 """How long a server may take to answer PING; generous, since test machines are shared."""
+
+
+AT_ONCE = Retry(NoBackoff(), 0)
+"""For clients that are to fail at once: redis-py otherwise retries for seconds."""
 
 
 def skip_or_fail(reason: str) -> None:
@@ -190,7 +196,7 @@ class Server:
         if self.process.poll() is not None:
             raise RuntimeError(f"{self.build.name} ended with {self.process.returncode}: {self.log()[-2000:]}")
         try:
-            with self.client(protocol=2) as client:
+            with self.client(protocol=2, retry=AT_ONCE) as client:
                 return bool(client.ping())
         except (redis.ConnectionError, redis.BusyLoadingError):
             return False
@@ -353,7 +359,7 @@ def sentinel(build: str = DEFAULT_BUILD) -> Iterator[SentinelSetup]:
         (folder / "sentinel.conf").write_text(config + "\n")
         process = _spawn([str(master.build.binary()), str(folder / "sentinel.conf"), "--sentinel"], folder)
         try:
-            with redis.Redis(port=port, protocol=2) as client:
+            with redis.Redis(port=port, protocol=2, retry=AT_ONCE) as client:
                 wait_until(lambda: _sees_replica(client), what="the sentinel")
             yield SentinelSetup("main", "127.0.0.1", port, master, second)
         finally:
