@@ -152,6 +152,25 @@ def fill(value: Any, holes: Sequence[Hole], resolve: Resolve) -> Any:
     return _fill(value, [_filling(hole, resolve(hole)) for hole in holes], 0)
 
 
+def replace_at(value: Any, changes: Mapping[Path, Callable[[Any], Any]]) -> Any:
+    """Exchange what stands at some paths, without changing `value`; a change above another one wins.
+
+    Raises:
+        CorruptRecordError: a path does not lead to a place of this value.
+    """
+    return _fill(value, [_Filling(path, put) for path, put in changes.items()], 0) if changes else value
+
+
+def children(node: Any) -> Iterator[tuple[Step, Any]]:
+    """List the steps that a walk takes from a node, and where they lead; none for what is left alone."""
+    kind = type(node)
+    if kind is dict:
+        return ((step, child) for step, _, child in _entries(node))
+    if kind is list or kind is tuple:
+        return iter(enumerate(node))
+    return ((field, getattr(node, field)) for field in _WRAPPED_FIELDS.get(kind, ()))
+
+
 _ATOMS: Final = frozenset({int, float, bool, type(None)})
 _WRAPPED_FIELDS: Final[Mapping[type, tuple[str, ...]]] = {
     Send: ("arg",),
@@ -278,7 +297,6 @@ def _rebuilt_wrapper(node: Any, changes: Mapping[Any, Any]) -> Any:
 class _Filling(NamedTuple):
     path: Path
     put: Callable[[Any], Any]
-    where: str
 
 
 def _filling(hole: Hole, content: bytes | BaseMessage | Missing) -> _Filling:
@@ -286,17 +304,17 @@ def _filling(hole: Hole, content: bytes | BaseMessage | Missing) -> _Filling:
         return _placeholder(hole, content.text)
     if isinstance(content, bytes) and hole.kind == "media":
         whole = encode(content, hole.encoding, hole.prefix)
-        return _Filling(hole.path, lambda _: whole, "media")
+        return _Filling(hole.path, lambda _: whole)
     if isinstance(content, BaseMessage) and hole.kind == "message":
-        return _Filling(hole.path, lambda _: content, "message")
+        return _Filling(hole.path, lambda _: content)
     raise TypeError(f"the resolver answered {type(content).__name__} for a {hole.kind} hole")
 
 
 def _placeholder(hole: Hole, text: str) -> _Filling:
     if hole.part is not None:
-        return _Filling(hole.path[: hole.part], lambda block: placeholder_part(block, text), "media")
+        return _Filling(hole.path[: hole.part], lambda block: placeholder_part(block, text))
     plain: str | bytes = text.encode() if hole.encoding == "bytes" else text
-    return _Filling(hole.path, lambda _: plain, "media")
+    return _Filling(hole.path, lambda _: plain)
 
 
 def _fill(node: Any, fillings: Sequence[_Filling], depth: int) -> Any:

@@ -1,0 +1,242 @@
+"""What is known about each medium of a thread, and what could not be kept.
+
+Owns the records of a thread's media table and of its media report, in memory and on the wire. Knows nothing of
+where they are stored. Wire forms are plain dicts of msgpack and JSON types; absent keys mean "not known", and
+keys from a newer writer are kept in `extras` and written back.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, Self, get_args
+
+from langgraph_portable_checkpoint.errors import CorruptRecordError
+
+Reason = Literal[
+    "over_inline_threshold",
+    "stripped",
+    "missing_blob",
+    "corrupt_blob",
+    "expired_reuploaded",
+    "expired_no_bytes",
+    "unsupported",
+]
+"""Why a part is on the report.
+
+- over_inline_threshold: the policy says inline, the part is larger than `max_inline_bytes`: it was stored outside the
+  message all the same, or, for a provider upload without a store, its bytes were not kept
+- stripped: the policy removed the bytes and left a text
+- missing_blob: the store has no such blob, or could not be asked; the reader got a placeholder
+- corrupt_blob: the store's bytes do not match their digest; the reader got a placeholder
+- expired_reuploaded: a provider upload had expired and was uploaded again; `new_uri` is in its place
+- expired_no_bytes: a provider upload had expired and its bytes are not known; a placeholder is in its place
+- unsupported: the reader or target cannot take the part
+"""
+REASONS: Final = frozenset(get_args(Reason))
+
+
+class _Wire:
+    """Shared by the record types below: dict forms that survive unknown keys."""
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the dict form: JSON types, absent where unknown."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]  # every subclass is a dataclass
+        extras = fields.pop("extras", {})
+        return {**extras, **{name: _plain(value) for name, value in fields.items() if value not in (None, ())}}
+
+    @classmethod
+    def from_wire(cls, wire: object, *, where: str = "a media table") -> Self:
+        """Read the dict form back.
+
+        Raises:
+            CorruptRecordError: a key is missing or of another type than documented.
+        """
+        if not isinstance(wire, Mapping) or not all(isinstance(key, str) for key in wire):
+            raise CorruptRecordError(cls.__name__, where=where, reason="it is not a map with string keys")
+        readers = _READERS[cls.__name__]
+        known = {name: readers[name](value, where) for name, value in wire.items() if name in readers}
+        extras = {name: value for name, value in wire.items() if name not in readers}
+        try:
+            make: Any = cls
+            record: Self = make(**known, extras=extras)
+        except TypeError as missing:
+            raise CorruptRecordError(cls.__name__, where=where, reason=str(missing)) from missing
+        return record
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Upload(_Wire):
+    """One copy of a medium at a provider, which may expire.
+
+    Attributes:
+        uri: What messages name.
+        provider: Who holds it.
+        account: A hint for the key or account that the upload is bound to.
+        uploaded_at: Aware, UTC.
+        expires_at: Aware, UTC; None when unknown.
+    """
+
+    uri: str
+    provider: str | None = None
+    account: str | None = None
+    uploaded_at: datetime | None = None
+    expires_at: datetime | None = None
+    extras: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MediaRecord(_Wire):
+    """One medium of a thread.
+
+    Attributes:
+        sha256: Hex digest of the bytes, or None when a provider upload's bytes were never seen.
+        mime_type: As declared or recognised when it was first stored.
+        size_bytes: Size of the bytes.
+        store: Name of the store that holds them; "redis" for the thread's own items; None when nobody does.
+        ref: What the store's `put` returned.
+        first_turn: The turn that brought it in.
+        uploads: Copies at providers, oldest first.
+    """
+
+    sha256: str | None = None
+    mime_type: str | None = None
+    size_bytes: int | None = None
+    store: str | None = None
+    ref: str | None = None
+    first_turn: int | None = None
+    uploads: tuple[Upload, ...] = ()
+    extras: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+
+    def with_upload(self, upload: Upload) -> MediaRecord:
+        """Return the record with an upload added, or replaced where the URI is already known."""
+        others = tuple(known for known in self.uploads if known.uri != upload.uri)
+        return dataclasses.replace(self, uploads=(*others, upload))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MediaReport(_Wire):
+    """One medium that a save or a read could not keep as it was.
+
+    Attributes:
+        reason: See `Reason`.
+        mime_type: Of the part.
+        size_bytes: Of the part.
+        message: Id of the message, or its position where it has none.
+        turn: 0-based.
+        sha256: Where known.
+        uri: Of a provider upload.
+        new_uri: What replaced it.
+        expires_at: When it expired.
+        source: What asked for it, where not the policy's mode: "preserve_media".
+        detail: The error, in one line; never contents.
+    """
+
+    reason: Reason
+    mime_type: str | None = None
+    size_bytes: int | None = None
+    message: str | int | None = None
+    turn: int | None = None
+    sha256: str | None = None
+    uri: str | None = None
+    new_uri: str | None = None
+    expires_at: datetime | None = None
+    source: str | None = None
+    detail: str | None = None
+    extras: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+
+
+class MediaTable:
+    """The media of one thread, found by digest or by the URI of an upload."""
+
+    def __init__(self, records: Iterable[MediaRecord] = ()) -> None:
+        self._records: dict[str, MediaRecord] = {}
+        self._by_uri: dict[str, str] = {}
+        for record in records:
+            self.put(record)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Any:
+        return iter(self._records.values())
+
+    def put(self, record: MediaRecord) -> None:
+        """Add a record, or replace the one with the same key."""
+        key = record_key(record)
+        self._records[key] = record
+        for upload in record.uploads:
+            self._by_uri[upload.uri] = key
+
+    def by_digest(self, sha256: str) -> MediaRecord | None:
+        """Return the record of a digest."""
+        return self._records.get(sha256)
+
+    def by_uri(self, uri: str) -> MediaRecord | None:
+        """Return the record that has an upload with this URI."""
+        return self._records.get(self._by_uri.get(uri, ""))
+
+
+def record_key(record: MediaRecord) -> str:
+    """Name a record within its thread: its digest, or the first URI where the bytes are unknown."""
+    if record.sha256 is None and not record.uploads:
+        raise ValueError("a media record needs a digest or an upload")
+    return record.sha256 or f"uri:{record.uploads[0].uri}"
+
+
+def utc(moment: datetime) -> datetime:
+    """Return a moment in UTC.
+
+    Raises:
+        ValueError: it names no time zone.
+    """
+    if moment.tzinfo is None:
+        raise ValueError("this time has no zone; pass an aware datetime, such as datetime.now(UTC)")
+    return moment.astimezone(UTC)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return utc(value).isoformat().replace("+00:00", "Z")
+    return [item.to_wire() for item in value] if isinstance(value, tuple) else value
+
+
+def _of(*types: type) -> Any:
+    def read(value: object, where: str) -> object:
+        if value is not None and (not isinstance(value, types) or isinstance(value, bool)):
+            raise CorruptRecordError("a media record", where=where, reason=f"{type(value).__name__} is not expected")
+        return value
+
+    return read
+
+
+def _time(value: object, where: str) -> datetime | None:
+    try:
+        return None if value is None else utc(datetime.fromisoformat(str(value)))
+    except ValueError as wrong:
+        raise CorruptRecordError("a media record", where=where, reason=f"a time is malformed: {wrong}") from wrong
+
+
+def _uploads(value: object, where: str) -> tuple[Upload, ...]:
+    return tuple(Upload.from_wire(item, where=where) for item in _of(list)(value, where) or ())
+
+
+def _reason(value: object, where: str) -> object:
+    if value not in REASONS:
+        raise CorruptRecordError("a media report", where=where, reason=f"reason {value!r:.60} is not known")
+    return value
+
+
+_READERS: Final[dict[str, dict[str, Any]]] = {
+    "Upload": {"uri": _of(str), "provider": _of(str), "account": _of(str), "uploaded_at": _time, "expires_at": _time},
+    "MediaRecord": {
+        "sha256": _of(str), "mime_type": _of(str), "size_bytes": _of(int), "store": _of(str), "ref": _of(str),
+        "first_turn": _of(int), "uploads": _uploads,
+    },
+    "MediaReport": {
+        "reason": _reason, "mime_type": _of(str), "size_bytes": _of(int), "message": _of(str, int),
+        "turn": _of(int), "sha256": _of(str), "uri": _of(str), "new_uri": _of(str), "expires_at": _time,
+        "source": _of(str), "detail": _of(str),
+    },
+}  # fmt: skip
