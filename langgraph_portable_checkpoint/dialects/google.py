@@ -1,0 +1,173 @@
+"""Google Gemini `contents`, both directions: the Gemini API (profile "gemini") and Vertex AI (profile "vertex").
+
+Owns the dialect's tables: what Gemini takes, the field map, the losses. Contents are read by `google_read.py`, written
+by `google_write.py`, checked by `lint/google.py`.
+
+Source: ai.google.dev/gemini-api/docs; rules G1 to G14.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ..envelope.model import MessageEnvelope
+from ..errors import MalformedHistoryError
+from .base import (
+    DeclaredLoss,
+    ExportOptions,
+    Field,
+    Finding,
+    IdRule,
+    ImportOptions,
+    MediaRule,
+    ReasoningRule,
+    Rule,
+    Target,
+)
+from .google_parts import camel
+from .google_read import API, NAME, PROVIDERS, Payload, Reader
+from .google_write import Writer, generation
+from .lint.google import RULES, lint_contents
+from .report import Placed, Report
+
+TOOL_NAME: Final = IdRule(
+    pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]*"), max_length=64, prefix="tool_", digest_length=24
+)
+_USER_MEDIA: Final = MediaRule(sources=frozenset({"base64", "url", "file_id"}))
+_TOOL_MEDIA: Final = MediaRule(
+    sources=frozenset({"base64"}), mime_types=(r"image/(png|jpeg|webp)", "application/pdf", "text/plain")
+)
+_MEDIA_ROLES: Final = {
+    (role, kind): _USER_MEDIA for role in ("user", "assistant") for kind in ("image", "audio", "video", "file")
+}
+
+
+class Google:
+    """The dialect; see the module docstring."""
+
+    name = NAME
+    title = "Google Gemini contents"
+    providers = ("google", "google-vertex")
+    profiles = ("gemini", "vertex")
+    writes = True
+    RULES: tuple[Rule, ...] = RULES
+    FIELD_MAP: tuple[Field, ...] = (
+        Field(neutral="role user, assistant, tool", native="role user, model, user"),
+        Field(neutral="role system", native="system_instruction.parts[].text"),
+        Field(neutral="text", native="parts[].text"),
+        Field(neutral="reasoning", native="parts[].text with thought: true"),
+        Field(neutral="extras.signature", native="parts[].thoughtSignature", note="only from Gemini itself (G10, G11)"),
+        Field(neutral="tool_call", native="parts[].functionCall", note="id left out for Vertex (G12)"),
+        Field(neutral="tool message", native="parts[].functionResponse", note="response.output or response.error (G8)"),
+        Field(
+            neutral="media in tool messages", native="functionResponse.parts[].inlineData", note="Gemini 3 and later"
+        ),
+        Field(neutral="image, audio, video, file", native="parts[].inlineData or fileData"),
+        Field(neutral="text-plain", native="parts[].inlineData of text/plain"),
+        Field(neutral="server_tool_call", native="executableCode or toolCall (G13)"),
+        Field(neutral="server_tool_result", native="codeExecutionResult or toolResponse (G13)"),
+        Field(neutral="non_standard", native="the part as it came", note="back to Gemini only"),
+    )
+    LOSSES: tuple[DeclaredLoss, ...] = (
+        DeclaredLoss(rule="G6", kind="merged", when="consecutive model messages, the later of which calls a function"),
+        DeclaredLoss(rule="G8", kind="dropped", when="a function response that matches no call (import)"),
+        DeclaredLoss(rule="G10", kind="synthesized", when="a call that no Gemini model signed"),
+        DeclaredLoss(rule="G10", kind="downgraded", when='such a call under missing_signature="text"'),
+        DeclaredLoss(rule="G10", kind="dropped", when="a signature of another provider, platform or model family"),
+        DeclaredLoss(rule="G12", kind="dropped", when="call ids, for Vertex"),
+        DeclaredLoss(rule="G1", kind="dropped", when="a content without parts (import)"),
+        DeclaredLoss(rule="G14", kind="synthesized", when="a mime type, where none is known"),
+        DeclaredLoss(rule="citations", kind="dropped", when="citations of a text"),
+        DeclaredLoss(rule="cache_hint", kind="dropped", when="cache markers of other providers"),
+        DeclaredLoss(rule="filename", kind="dropped", when="file names, which the Gemini API does not take"),
+    )
+
+    def target(self, options: ExportOptions) -> Target:
+        """Describe what Gemini accepts; media inside tool results from Gemini 3 on."""
+        vertex = options.profile == "vertex"
+        nested = generation(options.model_name) >= 3
+        media = {**_MEDIA_ROLES, **({("tool", kind): _TOOL_MEDIA for kind in ("image", "file")} if nested else {})}
+        return Target(
+            dialect=self.name,
+            providers=frozenset({PROVIDERS["vertex" if vertex else "gemini"]}),
+            api=API,
+            model=options.model_name,
+            rules=_CONCERNS,
+            system="apart",
+            mid_system="user",
+            starts_with_user=True,
+            ends_with_user=True,
+            tool_name=TOOL_NAME,
+            result_order="call",
+            invalid_arguments=False,
+            blank_text=not vertex,
+            media=media,
+            tool_media="keep" if nested else "user",
+            reasoning=ReasoningRule(replay="same-model"),
+            server_tools="items",
+            refusal=False,
+            non_standard="same-api",
+        )
+
+    def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:
+        """Spell a normalised conversation as `{"system_instruction", "contents"}`; both JSON-able.
+
+        Raises:
+            IncompatibleHistoryError: A call has no signature and `missing_signature` is "raise".
+        """
+        return Writer(self.target(options), options, report).payload(conversation)
+
+    def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
+        """Read a request, a response, or a list of contents, responses or recorded calls."""
+        found = Payload(payload)
+        if found.problems:
+            raise MalformedHistoryError(self.name, found.problems)
+        return list(Reader(options, report).envelopes(found))
+
+    def recognises(self, payload: Any) -> float:
+        """Contents, requests and responses are certain by their keys."""
+        if isinstance(payload, Mapping):
+            keys = {camel(str(key)) for key in payload}
+            return 0.95 if "candidates" in keys or ("contents" in keys and "parts" in str(payload)[:2000]) else 0.0
+        if not isinstance(payload, list) or not payload or not all(isinstance(item, Mapping) for item in payload):
+            return 0.0
+        if all({"method", "response"} <= set(item) for item in payload):
+            return 0.8
+        foreign = any("content" in item or _has_typed_part(item) for item in payload)
+        return 0.95 if not foreign and any("parts" in item for item in payload) else 0.0
+
+    def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
+        """Check contents against rules G1 to G14."""
+        return lint_contents(payload, vertex=options.profile == "vertex", generation=generation(options.model_name))
+
+
+_CONCERNS: Final[Mapping[str, str]] = {
+    "system": "G14",
+    "mid_system": "G14",
+    "starts_with_user": "G6",
+    "ends_with_user": "G6",
+    "pairs": "G7",
+    "dangling_call": "G7",
+    "orphan_result": "G7",
+    "duplicate_result": "G7",
+    "result_order": "G7",
+    "adjacency": "G7",
+    "tool_name": "G8",
+    "invalid_arguments": "G8",
+    "tool_media": "G9",
+    "media": "G14",
+    "reasoning": "G10",
+    "server_tools": "G13",
+    "blank_text": "G1",
+    "empty": "G1",
+}
+
+
+def _has_typed_part(item: Mapping[str, Any]) -> bool:
+    parts = item.get("parts")
+    return isinstance(parts, list) and any(isinstance(part, Mapping) and "type" in part for part in parts)
+
+
+DIALECT: Final = Google()

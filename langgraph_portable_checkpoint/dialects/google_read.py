@@ -1,0 +1,228 @@
+"""Gemini contents to message envelopes: every form a history comes in, and which response answers which call.
+
+Reads the REST and the Python spelling, requests, responses (streamed ones joined), and lists of either. Knows nothing
+of how contents are written; parts are read by `google_parts.py`.
+
+Source: ai.google.dev/gemini-api/docs/function-calling; rules G1, G2, G5, G8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
+from .base import ImportOptions
+from .google_parts import Part, answer_blocks, block_of, camel_keys
+from .report import Report
+
+NAME: Final = "google"
+API: Final = "generate-content"
+PROVIDERS: Final = {"gemini": "google", "vertex": "google-vertex"}
+
+
+@dataclass
+class Payload:
+    """Any of the forms a history comes in, as contents with their paths."""
+
+    raw: Any
+    contents: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    system: Any = None
+    facts: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By path of a content: the response that it came in."""
+    problems: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._take(self.raw, "")
+        if not self.problems and not self.contents and self.system is None:
+            self.problems.append("no contents")
+
+    def _take(self, value: Any, path: str) -> None:
+        if isinstance(value, str):
+            self.contents.append((path, {"role": "user", "parts": [{"text": value}]}))
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                self._take(item, f"{path}[{index}]")
+        elif isinstance(value, Mapping):
+            self._take_mapping(value, path)
+        else:
+            self.problems.append(f"{path or 'payload'}: is {type(value).__name__}, not contents")
+
+    def _take_mapping(self, value: Mapping[str, Any], path: str) -> None:
+        keys = camel_keys({str(key): item for key, item in value.items()})
+        if "candidates" in keys:
+            self._take_responses([value], path)
+        elif "method" in keys and "response" in keys:
+            recorded = keys["response"]
+            self._take_responses(recorded if isinstance(recorded, list) else [recorded], f"{path}.response")
+        elif "contents" in keys:
+            config = keys.get("config") if isinstance(keys.get("config"), Mapping) else {}
+            self.system = keys.get("systemInstruction") or camel_keys(config or {}).get("systemInstruction")
+            self._take(keys["contents"], f"{path}.contents".lstrip("."))
+        elif "parts" in keys or "role" in keys:
+            self._take_content(value, path)
+        elif set(keys) <= {"systemInstruction"} and keys:
+            self.system = keys["systemInstruction"]
+        else:
+            self.problems.append(f"{path or 'payload'}: neither a content nor a request nor a response")
+
+    def _take_responses(self, chunks: Sequence[Any], path: str) -> None:
+        """Join the chunks of one streamed response into one content."""
+        parts: list[Any] = []
+        facts: dict[str, Any] = {}
+        for index, chunk in enumerate(chunks):
+            if not isinstance(chunk, Mapping):
+                self.problems.append(f"{path}[{index}]: is {type(chunk).__name__}, not a response")
+                continue
+            facts |= camel_keys(chunk)
+            candidate = next(iter(facts.get("candidates") or ()), None)
+            content = candidate.get("content") if isinstance(candidate, Mapping) else None
+            if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
+                parts += content["parts"]
+            facts |= {
+                key: candidate[key] for key in ("finishReason",) if isinstance(candidate, Mapping) and key in candidate
+            }
+        path = f"{path}.candidates[0].content".lstrip(".")
+        self.facts[path] = facts
+        self._take_content({"role": "model", "parts": parts}, path)
+
+    def _take_content(self, content: Mapping[str, Any], path: str) -> None:
+        role, parts = content.get("role"), content.get("parts")
+        if role not in (None, "user", "model", "function", "system"):
+            self.problems.append(f"{path}.role: {role!r:.40} is not user or model (G2)")
+        if parts is not None and not isinstance(parts, list):
+            self.problems.append(f"{path}.parts: is {type(parts).__name__}, not a list")
+            return
+        for index, part in enumerate(parts or ()):
+            if not isinstance(part, (Mapping, str)):
+                self.problems.append(f"{path}.parts[{index}]: is {type(part).__name__}, not a part")
+        self.contents.append((path, content))
+
+
+class Reader:
+    """Turns contents into envelopes; holds the calls of the last model content that are not answered yet."""
+
+    def __init__(self, options: ImportOptions, report: Report) -> None:
+        self.origin: Origin = {"provider": PROVIDERS.get(options.profile or "gemini", "google"), "api": API}
+        if options.model:
+            self.origin["model"] = options.model
+        if options.account:
+            self.origin["account"] = options.account
+        self.report = report
+        self.open: list[Block] = []
+
+    def envelopes(self, payload: Payload) -> Iterator[MessageEnvelope]:
+        if payload.system is not None:
+            yield from self._system(payload.system)
+        for number, (path, content) in enumerate(payload.contents):
+            parts = [{"text": part} if isinstance(part, str) else part for part in content.get("parts") or ()]
+            if not parts:
+                self.report.add("G1", "dropped", action="left out a content without parts", path=path)
+            elif content.get("role") == "model":
+                yield self._model(number, content, parts, payload.facts.get(path, {}))
+            elif content.get("role") == "system":
+                yield self._envelope("system", [block_of(part) for part in parts])
+            else:
+                yield from self._user(content, parts, path)
+
+    def _envelope(self, role: Any, content: list[Block], **more: Any) -> MessageEnvelope:
+        origin: Origin = {**self.origin}
+        envelope: MessageEnvelope = {"v": ENVELOPE_VERSION, "role": role, "content": content, "origin": origin}
+        envelope.update(more)  # type: ignore[typeddict-item]  # keys are the model's own
+        return envelope
+
+    def _system(self, system: Any) -> Iterator[MessageEnvelope]:
+        found = system.get("parts") if isinstance(system, Mapping) else system if isinstance(system, list) else [system]
+        parts = [{"text": part} if isinstance(part, str) else part for part in found or () if part]
+        blocks = [block_of(part) for part in parts if isinstance(part, dict)]
+        if blocks:
+            yield self._envelope("system", blocks)
+
+    def _model(
+        self, number: int, content: Mapping[str, Any], parts: Sequence[Part], facts: Mapping[str, Any]
+    ) -> MessageEnvelope:
+        blocks = [block_of(part) for part in parts]
+        calls = [block for block in blocks if block["type"] == "tool_call"]
+        for index, call in enumerate(calls):
+            call.setdefault("id", f"gemini_{number}_{index}")
+        self.open = calls
+        envelope = self._envelope("assistant", blocks, raw_content=content)
+        for key, value in _response_facts(facts):
+            envelope[key] = value  # type: ignore[literal-required]  # keys of _response_facts
+        if facts.get("modelVersion"):
+            envelope["origin"]["model"] = str(facts["modelVersion"])
+        if facts.get("responseId"):
+            envelope["origin"]["response_id"] = str(facts["responseId"])
+        return envelope
+
+    def _user(self, content: Mapping[str, Any], parts: Sequence[Part], path: str) -> Iterator[MessageEnvelope]:
+        """Yield one tool message per function response and one user message per run of other parts, in order."""
+        other: list[Block] = []
+        made = 0
+        whole = {"raw_content": content}
+        for index, part in enumerate(parts):
+            answer = camel_keys(part).get("functionResponse")
+            if not isinstance(answer, Mapping):
+                other.append(block_of(part))
+                continue
+            if other:
+                yield _joined(self._envelope("user", other, **whole), made)
+                other, made = [], made + 1
+            alone = {**content, "parts": [part]}
+            yield _joined(self._answer(answer, alone, f"{path}.parts[{index}]"), made)
+            made += 1
+        if other:
+            yield _joined(self._envelope("user", other, **whole), made)
+
+    def _answer(self, answer: Mapping[str, Any], alone: Mapping[str, Any], path: str) -> MessageEnvelope:
+        response = answer.get("response")
+        blocks, status = answer_blocks(response if isinstance(response, Mapping) else {}, answer.get("parts"))
+        call = self._match(answer)
+        if call is None:
+            self.report.add("G8", "unresolved", action="kept a response that matches no call", path=path)
+        envelope = self._envelope("tool", blocks, status=status, raw_content=alone)
+        found = call["id"] if call is not None else answer.get("id")
+        if found:
+            envelope["tool_call_id"] = str(found)
+        if answer.get("name"):
+            envelope["name"] = str(answer["name"])
+        rest = {key: value for key, value in answer.items() if key not in ("id", "name", "response", "parts")}
+        if isinstance(response, Mapping) and not _is_plain(response):
+            rest["response"] = response
+        if rest:
+            envelope.setdefault("extras", {}).setdefault(NAME, {}).update(rest)
+        return envelope
+
+    def _match(self, answer: Mapping[str, Any]) -> Block | None:
+        """Find the open call by id, else the first open one of that name (G8); it is open no longer."""
+        matches = [call for call in self.open if answer.get("id") and call.get("id") == answer.get("id")]
+        matches += [call for call in self.open if call.get("name") == answer.get("name")]
+        if matches:
+            self.open = [call for call in self.open if call is not matches[0]]
+            return matches[0]
+        return None
+
+
+def _is_plain(response: Mapping[str, Any]) -> bool:
+    return len(response) == 1 and isinstance(response.get("output", response.get("error")), str)
+
+
+def _joined(envelope: MessageEnvelope, made: int) -> MessageEnvelope:
+    if made:
+        envelope["extras"] = {**envelope.get("extras", {}), "joined": True}
+    return envelope
+
+
+def _response_facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    usage = facts.get("usageMetadata")
+    if isinstance(usage, Mapping):
+        counts = camel_keys(usage)
+        put = int(counts.get("promptTokenCount") or 0)
+        out = int(counts.get("candidatesTokenCount") or 0) + int(counts.get("thoughtsTokenCount") or 0)
+        yield (
+            "usage",
+            {"input_tokens": put, "output_tokens": out, "total_tokens": counts.get("totalTokenCount") or put + out},
+        )
+    if facts.get("finishReason"):
+        yield "stop_reason", str(facts["finishReason"])

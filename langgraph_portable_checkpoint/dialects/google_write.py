@@ -1,0 +1,202 @@
+"""Message envelopes to Gemini contents: one content for all responses of a step, and thought signatures.
+
+Expects a normalised conversation. A part that nothing changed goes back as it came, to the platform and model family
+that made it.
+
+Source: ai.google.dev/gemini-api/docs (function-calling, thought-signatures); rules G4, G6 to G8, G10 to G12, G14.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ..envelope.model import Block, MessageEnvelope
+from ..errors import IncompatibleHistoryError
+from .base import ExportOptions, Target, blocks_of
+from .google_parts import Part, camel_keys, is_part, native_part
+from .google_read import API, NAME
+from .report import Placed, Report
+
+DUMMY_SIGNATURE: Final = base64.b64encode(b"skip_thought_signature_validator").decode()
+"""Google's documented stand-in for calls that no Gemini model signed (G10)."""
+
+
+def generation(model: str | None) -> float:
+    """Name the Gemini generation of a model: 2.5 of "gemini-2.5-pro"; 0 where it is unknown.
+
+    >>> generation("models/gemini-3-pro-preview")
+    3.0
+    """
+    found = re.search(r"gemini-(\d+(?:\.\d+)?)", model or "")
+    return float(found[1]) if found else 0.0
+
+
+class Writer:
+    """Spells a normalised conversation; `calls` knows the names of the calls seen so far."""
+
+    def __init__(self, target: Target, options: ExportOptions, report: Report) -> None:
+        self.target, self.options, self.report = target, options, report
+        self.vertex = options.profile == "vertex"
+        self.names: dict[str, str] = {}
+        self.as_text: set[str] = set()
+        """Ids of calls that were written as text, whose results must be too."""
+
+    def payload(self, conversation: Sequence[Placed]) -> dict[str, Any]:
+        system: list[Part] = []
+        contents: list[dict[str, Any]] = []
+        previous: Placed | None = None
+        for placed in conversation:
+            if placed.envelope["role"] == "system":
+                system += self._parts(placed)
+                continue
+            parts = self._answer(placed) if placed.envelope["role"] == "tool" else self._parts(placed)
+            if not parts:
+                continue
+            if previous is not None and self._belongs(placed, previous):
+                contents[-1]["parts"] += parts
+            else:
+                contents.append(self._content(placed, parts))
+            previous = placed
+        found: dict[str, Any] = {"system_instruction": {"parts": system}} if system else {}
+        return {**found, "contents": contents}
+
+    def _content(self, placed: Placed, parts: list[Part]) -> dict[str, Any]:
+        """Make a content; one that came from Gemini keeps its keys and their order."""
+        raw = placed.envelope.get("raw_content")
+        if isinstance(raw, Mapping) and "parts" in raw and (placed.envelope.get("origin") or {}).get("api") == API:
+            return {key: parts if key == "parts" else value for key, value in raw.items()}
+        return {"role": "model" if placed.envelope["role"] == "assistant" else "user", "parts": parts}
+
+    def _belongs(self, placed: Placed, previous: Placed) -> bool:
+        """Tell whether a message goes into the content before it: results of one step (G7), or what came joined."""
+        role, before = placed.envelope["role"], previous.envelope["role"]
+        if role == "tool" and before == "tool":
+            return True
+        if role == "assistant" and before == "assistant":
+            if not any(blocks_of(placed.envelope, "tool_call")):
+                return False
+            self.report.add("G6", "merged", action="joined consecutive model messages", at=placed)
+            return True
+        joined = bool((placed.envelope.get("extras") or {}).get("joined"))
+        return joined and {role, before} <= {"user", "tool"}
+
+    def _parts(self, placed: Placed) -> list[Part]:
+        parts: list[Part] = []
+        signed = textual = False
+        for index, block in enumerate(placed.envelope["content"]):
+            path = f"content[{index}]"
+            part = self._raw(block, placed) or self._written(block, placed, path)
+            if part is None:
+                continue
+            if block["type"] == "tool_call":
+                self.names[str(block.get("id"))] = str(block.get("name"))
+                part = part if signed else self._signed(part, placed, path)
+                textual = textual or (not signed and "text" in part)
+                part, signed = self._call_text(block, placed, path) if textual else part, True
+            parts.append(part)
+        return parts
+
+    def _raw(self, block: Block, placed: Placed) -> Part | None:
+        """The part as it came, where nothing changed it; without call id for Vertex unless Vertex gave it (G12)."""
+        raw, origin = block.get("raw"), block.get("origin") or placed.envelope.get("origin") or {}
+        if origin.get("api") != API or not is_part(raw) or not self._may_sign(origin):
+            return None
+        return raw
+
+    def _may_sign(self, origin: Mapping[str, Any]) -> bool:
+        """Tell whether this target reads opaque values of that origin: same platform and same model family (G10)."""
+        if origin.get("provider") not in self.target.providers:
+            return False
+        ours, theirs = generation(self.options.model_name), generation(origin.get("model"))
+        return not ours or not theirs or ours == theirs
+
+    def _written(self, block: Block, placed: Placed, path: str) -> Part | None:
+        part = block.get("value") if block["type"] == "non_standard" else native_part(block)
+        if not isinstance(part, Mapping) or not is_part(part):
+            self.report.add("G4", "dropped", action=f"left out a {block['type']} block", at=placed, path=path)
+            return None
+        part = dict(part)
+        self._report_unsaid(block, placed, path)
+        if self.vertex and "functionCall" in part and "id" in part["functionCall"]:
+            part["functionCall"] = {key: value for key, value in part["functionCall"].items() if key != "id"}
+            self.report.add("G12", "dropped", action="left out the call id", at=placed, path=path)
+        signature = (block.get("extras") or {}).get("signature")
+        if signature:
+            if self._may_sign(block.get("origin") or placed.envelope.get("origin") or {}):
+                part["thoughtSignature"] = signature
+            else:
+                self.report.add("G10", "dropped", action="left out a foreign signature", at=placed, path=path)
+        return part
+
+    def _report_unsaid(self, block: Block, placed: Placed, path: str) -> None:
+        if block.get("annotations"):
+            self.report.add("citations", "dropped", action="left out citations", at=placed, path=path)
+        if block.get("cache_hint"):
+            self.report.add("cache_hint", "dropped", action="left out a cache marker", at=placed, path=path)
+        if block.get("filename"):
+            self.report.add("filename", "dropped", action="left out a file name", at=placed, path=path)
+        if block["type"] in ("image", "audio", "video", "file") and not block.get("mime_type"):
+            self.report.add("G14", "synthesized", action="guessed a mime type", at=placed, path=path)
+
+    def _signed(self, part: Part, placed: Placed, path: str) -> Part:
+        """Give the first call of a step the documented stand-in where the model checks signatures (G10)."""
+        if part.get("thoughtSignature") or part.get("thought_signature") or not self._needs_signature(part, placed):
+            return part
+        if self.options.missing_signature == "raise":
+            raise IncompatibleHistoryError(
+                "a call has no thought signature (G10)", turn=placed.turn, fix='Pass missing_signature="skip".'
+            )
+        if self.options.missing_signature == "text":
+            return {"text": ""}
+        self.report.add(
+            "G10", "synthesized", action="gave an unsigned call the stand-in signature", at=placed, path=path
+        )
+        return {**part, "thoughtSignature": DUMMY_SIGNATURE}
+
+    def _call_text(self, block: Block, placed: Placed, path: str) -> Part:
+        """Write a call as text; its result will follow as text too."""
+        self.as_text.add(str(block.get("id")))
+        self.report.add("G10", "downgraded", action="wrote an unsigned call as text", at=placed, path=path)
+        return {"text": f"[called {block.get('name')} with {json.dumps(block.get('args'), ensure_ascii=False)}]"}
+
+    def _needs_signature(self, part: Part, placed: Placed) -> bool:
+        known = generation(self.options.model_name)
+        if known:
+            return known >= 3
+        return (placed.envelope.get("origin") or {}).get("provider") not in self.target.providers
+
+    def _answer(self, placed: Placed) -> list[Part]:
+        envelope = placed.envelope
+        part = self._raw_answer(envelope)
+        if part is not None:
+            return [part]
+        kept = (envelope.get("extras") or {}).get(NAME) or {}
+        key = "error" if envelope.get("status") == "error" else "output"
+        text = "\n".join(block["text"] for block in blocks_of(envelope, "text"))
+        if str(envelope.get("tool_call_id")) in self.as_text:
+            return [{"text": f"[{self._tool_name(envelope)} returned: {text}]"}]
+        found = {"name": self._tool_name(envelope), "response": kept.get("response") or {key: text}}
+        if not self.vertex and envelope.get("tool_call_id"):
+            found["id"] = str(envelope["tool_call_id"])
+        media = [
+            self._written(block, placed, f"content[{index}]")
+            for index, block in enumerate(envelope["content"])
+            if block["type"] != "text"
+        ]
+        if any(media):
+            found["parts"] = [part for part in media if part]
+        return [{"functionResponse": found}]
+
+    def _raw_answer(self, envelope: MessageEnvelope) -> Part | None:
+        raw = envelope.get("raw_content")
+        parts = raw.get("parts") if isinstance(raw, Mapping) and self._may_sign(envelope.get("origin") or {}) else None
+        if not isinstance(parts, list) or len(parts) != 1 or not is_part(parts[0]):
+            return None
+        return parts[0] if "functionResponse" in camel_keys(parts[0]) else None
+
+    def _tool_name(self, envelope: MessageEnvelope) -> str:
+        return self.names.get(str(envelope.get("tool_call_id"))) or envelope.get("name") or "tool"

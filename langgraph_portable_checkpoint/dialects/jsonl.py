@@ -1,0 +1,161 @@
+"""Line-delimited JSON, read strictly and within bounds.
+
+Owns how a file of one JSON object per line becomes objects with line numbers. A line that is no JSON object is a
+`BadLine`, never an exception: session files are written by processes that are killed. What was mended inside a good
+line (a lone surrogate, a repeated key) is told in `Line.repairs`. Knows nothing of what the lines mean.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+MAX_LINE_CHARS: Final = 64 * 1024 * 1024
+MAX_DEPTH: Final = 200
+
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_LONE: Final = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One good line: its 1-based number, its object, and what was mended in it."""
+
+    number: int
+    value: dict[str, Any]
+    repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """One line that is not a JSON object: its 1-based number and why."""
+
+    number: int
+    reason: str
+
+
+def read_lines(payload: str | bytes | Iterable[Any], *, max_chars: int = MAX_LINE_CHARS) -> Iterator[Line | BadLine]:
+    """Yield every non-blank line in order.
+
+    Args:
+        payload: The text, its UTF-8 bytes, or an iterable of lines (text, bytes, or objects already read).
+        max_chars: Longest line that is parsed; a longer one is a `BadLine`.
+    """
+    rows = _split(payload) if isinstance(payload, (str, bytes)) else payload
+    for number, row in enumerate(rows, start=1):
+        line = _read_row(row, number, max_chars)
+        if line is not None:
+            yield line
+
+
+def _split(payload: str | bytes) -> Iterator[str | bytes]:
+    """Yield rows without copying the whole text; only a newline ends a row, as JSON text may hold U+2028."""
+    newline: Any = "\n" if isinstance(payload, str) else b"\n"
+    start = 0
+    while start < len(payload):
+        end = payload.find(newline, start)
+        end = len(payload) if end < 0 else end
+        yield payload[start:end]
+        start = end + 1
+
+
+def _read_row(row: Any, number: int, max_chars: int) -> Line | BadLine | None:
+    if isinstance(row, dict):
+        return _checked(row, number, [])
+    if not isinstance(row, (str, bytes)):
+        return BadLine(number, f"a line is {type(row).__name__}, not text or an object")
+    if len(row) > max_chars:
+        return BadLine(number, f"longer than the limit of {max_chars} characters")
+    try:
+        text = row.decode("utf-8-sig") if isinstance(row, bytes) else row.removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        return BadLine(number, f"not UTF-8 at byte {error.start}")
+    return _parse(text.strip(), number) if text.strip() else None
+
+
+def _parse(text: str, number: int) -> Line | BadLine:
+    repairs: list[str] = []
+    try:
+        value = load_strict(text, repairs)
+    except (ValueError, RecursionError) as error:
+        return BadLine(number, _reason(error))
+    if not isinstance(value, dict):
+        return BadLine(number, f"a JSON {type(value).__name__}, not an object")
+    return _checked(value, number, repairs)
+
+
+def load_strict(text: str, repairs: list[str]) -> Any:
+    """Parse JSON; NaN and Infinity are refused, the last of repeated keys is kept and told in `repairs`.
+
+    Raises:
+        ValueError: Not JSON, or nested deeper than `MAX_DEPTH`.
+        RecursionError: Nested so deep that the parser itself gives up.
+    """
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(items)
+        if len(found) < len(items):
+            repairs.append("a key is repeated; its last value was kept")
+        return found
+
+    value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=pairs)
+    if text.count("[") + text.count("{") > MAX_DEPTH and too_deep(value):
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+    if _SURROGATE.search(text):
+        value = mend_surrogates(value, repairs)
+    return value
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return f"nested deeper than {MAX_DEPTH} levels"
+    if isinstance(error, json.JSONDecodeError):
+        return f"not JSON at column {error.colno}: {error.msg}"
+    return str(error)
+
+
+def _checked(value: dict[str, Any], number: int, repairs: list[str]) -> Line | BadLine:
+    if not repairs and too_deep(value):
+        return BadLine(number, f"nested deeper than {MAX_DEPTH} levels")
+    return Line(number, value, tuple(repairs))
+
+
+def too_deep(value: Any, *, limit: int = MAX_DEPTH) -> bool:
+    """Tell whether containers nest deeper than `limit`; a value that holds itself always does."""
+    level = [value]
+    for _ in range(limit + 1):
+        level = (
+            [
+                child
+                for item in level
+                for child in (item.values() if isinstance(item, dict) else item)
+                if isinstance(child, (dict, list))
+            ]
+            if level and isinstance(level[0], (dict, list))
+            else []
+        )
+        if not level:
+            return False
+    return True
+
+
+def mend_surrogates(value: Any, repairs: list[str]) -> Any:
+    """Replace lone surrogates, which no UTF-8 writer accepts, by U+FFFD and tell so once in `repairs`."""
+    if isinstance(value, str):
+        if not _LONE.search(value):
+            return value
+        if "a lone surrogate was replaced by U+FFFD" not in repairs:
+            repairs.append("a lone surrogate was replaced by U+FFFD")
+        return _LONE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [mend_surrogates(item, repairs) for item in value]
+    if isinstance(value, dict):
+        return {mend_surrogates(key, repairs): mend_surrogates(item, repairs) for key, item in value.items()}
+    return value

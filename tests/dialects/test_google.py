@@ -1,0 +1,165 @@
+"""Gemini contents: what goes in comes out unchanged, and what comes from elsewhere is what Gemini takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from langgraph_portable_checkpoint.dialects.base import ExportOptions, ImportOptions
+from langgraph_portable_checkpoint.dialects.google import DIALECT
+from langgraph_portable_checkpoint.dialects.report import Placed, Report
+from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
+from langgraph_portable_checkpoint.errors import IncompatibleHistoryError, MalformedHistoryError
+
+GEMINI_3 = ExportOptions(model="gemini-3-pro-preview")
+
+
+def read(payload: Any, profile: str = "gemini") -> list[MessageEnvelope]:
+    return DIALECT.parse(payload, ImportOptions(profile=profile), Report(target="google"))
+
+
+def write(envelopes: list[MessageEnvelope], options: ExportOptions | None = None, report: Report | None = None) -> Any:
+    placed = [Placed(envelope, index, 0) for index, envelope in enumerate(envelopes)]
+    return DIALECT.render(placed, options or ExportOptions(), Report(target="google") if report is None else report)
+
+
+def message(role: str, *content: dict[str, Any], **more: Any) -> Any:
+    return {"v": 1, "role": role, "content": list(content), **more}
+
+
+def text(value: str) -> dict[str, Any]:
+    return {"type": "text", "text": value}
+
+
+def call(name: str, call_id: str, **args: Any) -> dict[str, Any]:
+    return {"type": "tool_call", "id": call_id, "name": name, "args": args}
+
+
+STEP = [
+    message("user", text("weather?")),
+    message("assistant", call("weather", "c1", city="Oslo"), call("time", "c2"), origin={"provider": "openai"}),
+    message("tool", text("rain"), tool_call_id="c1"),
+    message("tool", text("no clock"), tool_call_id="c2", status="error"),
+    message("assistant", text("It rains.")),
+]
+
+
+def histories(corpus: Path) -> list[tuple[str, Any]]:
+    return [(path.name, json.loads(path.read_text())) for path in sorted((corpus / "gemini").glob("*.history.json"))]
+
+
+def test_recorded_histories_come_back_as_they_went_in(corpus: Path) -> None:
+    found = histories(corpus)
+    assert len(found) == 8
+    for name, payload in found:
+        profile = "vertex" if "vertex" in name else "gemini"
+        report = Report(target="google")
+        exported = write(read(payload, profile), ExportOptions(profile=profile), report)
+        assert json.dumps(exported["contents"]) == json.dumps(payload), name
+        assert report.losses == (), name
+
+
+def test_responses_of_one_step_stand_in_one_content_and_errors_say_so() -> None:
+    contents = write(STEP)["contents"]
+    assert [content["role"] for content in contents] == ["user", "model", "user", "model"]
+    answers = [part["functionResponse"] for part in contents[2]["parts"]]
+    assert answers == [
+        {"name": "weather", "response": {"output": "rain"}, "id": "c1"},
+        {"name": "time", "response": {"error": "no clock"}, "id": "c2"},
+    ]
+    assert DIALECT.lint({"contents": contents}, GEMINI_3) == []
+
+
+def test_vertex_gets_no_call_ids() -> None:
+    report = Report(target="google")
+    payload = write(STEP, ExportOptions(profile="vertex"), report)
+    assert '"id"' not in json.dumps(payload)
+    assert [loss.rule for loss in report if loss.kind == "dropped"] == ["G12", "G12"]
+
+
+def test_only_the_first_foreign_call_of_a_step_gets_the_stand_in_signature() -> None:
+    report = Report(target="google")
+    parts = write(STEP, GEMINI_3, report)["contents"][1]["parts"]
+    assert ["thoughtSignature" in part for part in parts] == [True, False]
+    assert [(loss.rule, loss.kind) for loss in report] == [("G10", "synthesized")]
+
+
+def test_gemini_2_gets_no_stand_in_signature() -> None:
+    assert "thoughtSignature" not in json.dumps(write(STEP, ExportOptions(model="gemini-2.5-pro")))
+
+
+def test_unsigned_calls_are_refused_on_request() -> None:
+    with pytest.raises(IncompatibleHistoryError):
+        write(STEP, ExportOptions(missing_signature="raise"))
+
+
+def test_unsigned_calls_become_text_with_their_results_on_request() -> None:
+    payload = write(STEP, ExportOptions(missing_signature="text"))
+    assert "functionCall" not in json.dumps(payload)
+    assert "functionResponse" not in json.dumps(payload)
+    assert "rain" in json.dumps(payload)
+
+
+def test_an_empty_text_keeps_its_signature() -> None:
+    parts = [{"text": "a", "thoughtSignature": "QQ=="}, {"text": "", "thoughtSignature": "Qg=="}]
+    contents = [{"role": "user", "parts": [{"text": "q"}]}, {"role": "model", "parts": parts}]
+    envelopes = read(contents)
+    for envelope in envelopes:
+        for block in envelope["content"]:
+            block.pop("raw")
+    assert write(envelopes)["contents"] == contents
+
+
+def test_a_signature_of_another_family_is_dropped_and_told() -> None:
+    contents = [
+        {"role": "user", "parts": [{"text": "q"}]},
+        {"role": "model", "parts": [{"text": "a", "thoughtSignature": "QQ=="}]},
+    ]
+    envelopes = DIALECT.parse(contents, ImportOptions(model="gemini-2.5-pro"), Report())
+    report = Report(target="google")
+    assert "QQ==" not in json.dumps(write(envelopes, GEMINI_3, report))
+    assert [(loss.rule, loss.kind) for loss in report] == [("G10", "dropped")]
+
+
+def test_responses_without_id_go_to_the_calls_of_their_name_in_order() -> None:
+    contents = [
+        {"role": "user", "parts": [{"text": "q"}]},
+        {
+            "role": "model",
+            "parts": [{"functionCall": {"name": "f", "args": {}}}, {"functionCall": {"name": "f", "args": {}}}],
+        },
+        {
+            "role": "user",
+            "parts": [{"functionResponse": {"name": "f", "response": {"output": str(n)}}} for n in (1, 2)],
+        },
+    ]
+    _, model, first, second = read(contents)
+    assert [first["tool_call_id"], second["tool_call_id"]] == [block["id"] for block in model["content"]]
+    assert first["content"][0]["text"] == "1"
+
+
+def test_both_spellings_read_the_same() -> None:
+    snake = {"role": "model", "parts": [{"function_call": {"name": "f", "args": {}}, "thought_signature": "QQ=="}]}
+    block = read([snake])[0]["content"][0]
+    assert (block["type"], block["extras"]["signature"]) == ("tool_call", "QQ==")
+
+
+@pytest.mark.parametrize(
+    ("payload", "where"),
+    [
+        ([], "no contents"),
+        ([{"role": "user", "parts": "x"}], "[0].parts"),
+        ([{"role": "user", "parts": [1]}], "[0].parts[0]"),
+        ([{"role": "assistant", "parts": []}], "[0].role"),
+        ({"contents": 3}, "contents"),
+        (7, "payload"),
+        ([None], "[0]"),
+    ],
+)
+def test_what_is_no_contents_is_refused_with_its_place(payload: Any, where: str) -> None:
+    with pytest.raises(MalformedHistoryError) as raised:
+        read(payload)
+    assert any(where in problem for problem in raised.value.problems)
