@@ -16,8 +16,8 @@ and completely; every tool_call has an id that fits `target.call_id`; media bloc
 replayed. A block that still has `raw` is unchanged: emit `raw` verbatim if its origin's `api` is yours (`native()`).
 A block or envelope that the normaliser changed has lost `raw` and `raw_content`.
 
-How an import runs: `dialect.parse(payload, options, report)` returns envelopes with `origin` (provider, api, model where
-known) on every message, `raw` on every block that came from a native block, and native message fields without a
+How an import runs: `dialect.parse(payload, options, report)` returns envelopes with `origin` (provider, api, model
+where known) on every message, `raw` on every block that came from a native block, and native message fields without a
 neutral place under `extras[<dialect name>]`. An envelope that came out of the same native message as the envelope
 before it has `extras["joined"] = True`. A payload that is not of this dialect raises MalformedHistoryError with all
 problems, each with its JSON path.
@@ -59,11 +59,12 @@ class IdRule:
 class MediaRule:
     """Which media of one type a target takes in messages of one role.
 
-    `mime_types` are patterns for `re.fullmatch`; empty means any.
+    `mime_types` are patterns for `re.fullmatch`; empty means any. `schemes` are the URL schemes that may stay.
     """
 
     sources: frozenset[MediaSource] = frozenset({"base64", "url"})
     mime_types: tuple[str, ...] = ()
+    schemes: tuple[str, ...] = ("https", "http")
 
     def takes_mime(self, mime_type: str | None) -> bool:
         """True if the mime type fits; an unknown one fits only where any does."""

@@ -1,0 +1,55 @@
+"""What a target model can take: model families, and media tables narrowed by a langchain-core ModelProfile.
+
+Knows how providers spell model names, and nothing of histories.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from .base import MediaRule
+
+_DATE: Final = re.compile(r"[-@](20\d{6}|20\d\d-\d\d-\d\d|latest|preview-\d\d-\d\d|v\d+(:\d+)?|\d{4})$")
+_REGION: Final = re.compile(r"^(us|eu|apac|global|jp|au)\.")
+_VENDOR: Final = re.compile(r"^(anthropic|openai|google|mistral|mistralai|models|deepseek|moonshotai|x-ai)[./]")
+
+
+def model_family(name: str) -> str:
+    """Return a model's name without region, vendor prefix, date and revision.
+
+    >>> model_family("us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    'claude-sonnet-4-5'
+    >>> model_family("gpt-5-2025-08-07")
+    'gpt-5'
+    """
+    name = _VENDOR.sub("", _REGION.sub("", name.rpartition("accounts/fireworks/models/")[2].lower()))
+    while (shorter := _DATE.sub("", name)) != name:
+        name = shorter
+    return name
+
+
+_INPUTS: Final = {"image": "image_inputs", "audio": "audio_inputs", "video": "video_inputs", "file": "pdf_inputs"}
+_TOOL_INPUTS: Final = {"image": "image_tool_message", "file": "pdf_tool_message"}
+
+
+def narrow_media(
+    table: Mapping[tuple[str, str], MediaRule], model: str | Mapping[str, Any] | None
+) -> dict[tuple[str, str], MediaRule]:
+    """Take from a media table what a ModelProfile says the model cannot read. A name alone narrows nothing.
+
+    Args:
+        table: Rules by (role, block type).
+        model: A model's name, a ModelProfile, or None.
+
+    Source: langchain_core.language_models.ModelProfile (1.8): image_inputs, audio_inputs, ..., *_tool_message.
+    """
+    if not isinstance(model, Mapping):
+        return dict(table)
+    return {key: rule for key, rule in table.items() if _takes(model, *key)}
+
+
+def _takes(profile: Mapping[str, Any], role: str, block_type: str) -> bool:
+    fields = [_INPUTS.get(block_type)] + ([_TOOL_INPUTS.get(block_type)] if role == "tool" else [])
+    return all(profile.get(field) is not False for field in fields if field)

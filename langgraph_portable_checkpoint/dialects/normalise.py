@@ -1,0 +1,414 @@
+"""The shared normaliser: makes any conversation fit a target, and reports each change. Pure.
+
+Its steps, in order: pair calls and results, map ids, place roles, fit content, move media out of tool results, settle
+the order within messages, drop what became empty, meet the target's rules about who speaks first, next and last.
+What a target demands is data (`Target`); rule ids for the report come from it too. A conversation that needs nothing
+comes out as the same objects, raw content included. `CONCERNS` lists every loss that can arise here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ..envelope.model import Block, MessageEnvelope
+from ..errors import IncompatibleHistoryError
+from .base import DeclaredLoss, ExportOptions, Target, without_raw
+from .ids import IdMap, NameMap
+from .pairing import CALL_TYPES, Paired, pair, with_content
+from .parts import Parts
+from .reasoning import Replay, target_model
+from .report import LossKind, Placed, Report
+
+OPENING: Final = "(The conversation starts with the assistant.)"
+CONTINUE: Final = "Continue."
+
+CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
+    "dangling_call": {
+        "dropped": "a call has no result: it, its step or its turn is left out",
+        "synthesized": 'a call has no result: an error result is made (incomplete="synthesize")',
+        "unresolved": "a call waits for a human: its turn is left out, nothing is answered",
+    },
+    "orphan_result": {
+        "dropped": "a result answers no call",
+        "downgraded": 'a result answers no call: it becomes a user message (orphans="text")',
+    },
+    "duplicate_result": {"dropped": "a call has several results: the first stays"},
+    "late_result": {"reordered": "a result does not follow its call directly: it is moved there"},
+    "result_order": {"reordered": "results stand in another order than their calls"},
+    "call_id": {"re-keyed": "a call's id does not fit, is missing, or was used before"},
+    "tool_name": {"re-keyed": "a tool's name does not fit"},
+    "message_name": {"re-keyed": "a message's name does not fit"},
+    "role": {"downgraded": "a role that the target does not know becomes user"},
+    "mid_system": {"downgraded": "a system message that does not lead becomes a user message with the same text"},
+    "blank_text": {"dropped": "a text of spaces only"},
+    "empty_message": {"dropped": "a message without content"},
+    "reasoning": {
+        "dropped": "reasoning of another provider, model or account, without its opaque part, or behind a change",
+        "downgraded": 'reasoning becomes text (reasoning="text")',
+    },
+    "reasoning_required": {"synthesized": "an empty reasoning field where the target demands one"},
+    "item_ids": {"dropped": "ids of items whose reasoning was left out"},
+    "refusal": {"downgraded": "a refusal becomes text"},
+    "invalid_arguments": {"downgraded": "arguments that are no JSON object are wrapped into one"},
+    "server_tools": {
+        "dropped": "items of another provider's server tools, or half a pair",
+        "downgraded": 'the same as a text (server_tools="text")',
+    },
+    "non_standard": {
+        "dropped": "an assistant's block of unknown type that was written for another API",
+        "placeholder": "the same in user and tool messages",
+    },
+    "media": {
+        "placeholder": "a part that the target or the model does not take",
+        "dropped": 'the same with on_unsupported_part="drop"',
+        "unresolved": "a media reference whose bytes are not at hand",
+        "downgraded": "a plain-text document becomes text",
+    },
+    "tool_media": {"moved": "media of a tool result go into a user message behind the results"},
+    "tool_status": {"downgraded": "the error flag of a tool result"},
+    "text_with_calls": {"moved": "text and calls of one message become two messages"},
+    "calls_last": {"reordered": "content behind a message's calls is put before them"},
+    "first_role": {"synthesized": "an opening user message"},
+    "last_role": {"synthesized": "a closing user message (for_next_turn=False)"},
+    "alternation": {"merged": "consecutive messages of one role"},
+}
+
+
+def normaliser_losses(target: Target) -> tuple[DeclaredLoss, ...]:
+    """Return what the normaliser may report for a target: the concerns that its `rules` name."""
+    return tuple(
+        DeclaredLoss(rule=target.rules[concern], kind=kind, when=when)
+        for concern, kinds in CONCERNS.items()
+        if concern in target.rules
+        for kind, when in kinds.items()
+    )
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """A conversation that fits its target, and the ids of calls that wait for a human."""
+
+    conversation: list[Placed]
+    pending: tuple[str, ...] = ()
+
+
+def normalise(conversation: Sequence[Placed], target: Target, *, options: ExportOptions, report: Report) -> Normalised:
+    """Make a conversation fit a target. The input is not changed.
+
+    Raises:
+        IncompatibleHistoryError: Nothing is left, or `options` say that a problem is an error.
+        UnsupportedPartError: A part cannot be exported and `options.on_unsupported_part` is "raise".
+    """
+    model = target_model(conversation, target, options)
+    paired = pair(conversation, target, options=options, report=report) if target.pairs else Paired([*conversation], {})
+    replay = Replay(target, options, model, broken=not options.prefix_intact)
+    parts = Parts(target, options, report, replay, _open_turn(paired.conversation))
+    placed = _map_ids(paired, target, report)
+    placed = _place_roles(placed, target, report)
+    placed = _fit_content(placed, parts, changed_at=paired.changed_at)
+    for step in _STEPS:
+        placed = step(placed, parts)
+    if conversation and not any(one.envelope["role"] != "system" for one in placed) and not target.keeps_empty:
+        _refuse_empty(conversation, placed)
+    return Normalised(placed, paired.pending)
+
+
+def _refuse_empty(conversation: Sequence[Placed], left: Sequence[Placed]) -> None:
+    if any(placed.envelope["role"] != "system" for placed in conversation):
+        raise IncompatibleHistoryError(
+            "nothing but system messages is left of it" if left else "nothing is left of it",
+            turn=conversation[-1].turn,
+            fix='Its only turn is unfinished: export with incomplete="trim" or incomplete="synthesize", '
+            'or keep lone results with orphans="text".',
+        )
+
+
+def _open_turn(conversation: Sequence[Placed]) -> int | None:
+    ends_inside = bool(conversation) and conversation[-1].envelope["role"] == "tool"
+    return conversation[-1].turn if ends_inside else None
+
+
+def _map_ids(paired: Paired, target: Target, report: Report) -> list[Placed]:
+    """Give calls, and the results that belong to them, ids that the target takes."""
+    if target.call_id is None:
+        return paired.conversation
+    ids = IdMap(target.call_id, unique=target.unique_call_ids)
+    new_ids: dict[tuple[int, int], str | None] = {}
+    out: list[Placed] = []
+    for position, placed in enumerate(paired.conversation):
+        if placed.envelope["role"] == "assistant":
+            placed = _map_call_ids(position, placed, (ids, new_ids), target, report)
+        elif position in paired.call_of:
+            new = new_ids[paired.call_of[position]]
+            if placed.envelope.get("tool_call_id") != new:
+                placed = replace(placed, envelope={**placed.envelope, "tool_call_id": new})
+        out.append(placed)
+    return out
+
+
+def _map_call_ids(
+    position: int,
+    placed: Placed,
+    maps: tuple[IdMap, dict[tuple[int, int], str | None]],
+    target: Target,
+    report: Report,
+) -> Placed:
+    ids, new_ids = maps
+    ids.start_step()
+    content: list[Block] | None = None
+    for at, block in enumerate(placed.envelope["content"]):
+        if block["type"] not in CALL_TYPES:
+            continue
+        old = block.get("id")
+        new = new_ids[position, at] = ids.assign(old)
+        if new != old:
+            content = content or list(placed.envelope["content"])
+            content[at] = without_raw(block, id=new)
+            report.add(
+                target.rule("call_id"),
+                "re-keyed",
+                at=placed,
+                path=f"content[{at}].id",
+                action="the call and its result got an id that fits",
+                detail=f"{old} -> {new}",
+            )
+    return with_content(placed, content) if content else placed
+
+
+def _place_roles(conversation: list[Placed], target: Target, report: Report) -> list[Placed]:
+    """Settle unknown roles and system messages that do not lead."""
+    out: list[Placed] = []
+    leading = True
+    for placed in conversation:
+        role = placed.envelope["role"]
+        if role == "other" and target.media is not None:
+            report.add(
+                target.rule("role"),
+                "downgraded",
+                at=placed,
+                action="the role became user",
+                detail=placed.envelope.get("role_detail", ""),
+            )
+            placed = _with_role(placed, "user")
+        elif role == "system" and not leading and not _may_stand(target, out):
+            report.add(
+                target.rule("mid_system"),
+                "downgraded",
+                at=placed,
+                action="a later system message became a user message",
+            )
+            placed = _with_role(placed, "user")
+        leading = leading and role == "system"
+        out.append(placed)
+    return out
+
+
+def _may_stand(target: Target, before: Sequence[Placed]) -> bool:
+    if target.mid_system == "after-user":
+        return before[-1].envelope["role"] in ("user", "system")
+    return target.system == "anywhere" or target.mid_system == "keep"
+
+
+def _with_role(placed: Placed, role: Any) -> Placed:
+    envelope: MessageEnvelope = {**placed.envelope, "role": role}
+    envelope.pop("raw_content", None)
+    return replace(placed, envelope=envelope)
+
+
+def _fit_content(conversation: list[Placed], parts: Parts, *, changed_at: int | None) -> list[Placed]:
+    out = []
+    for placed in conversation:
+        if changed_at is not None and placed.index is not None and placed.index > changed_at:
+            parts.replay.broken = True
+        out.append(parts.fit(placed))
+    return out
+
+
+def _name_messages(conversation: list[Placed], parts: Parts) -> list[Placed]:
+    """Fit tool names of results and names of speakers."""
+    speakers = NameMap(parts.target.message_name)
+    out = []
+    for placed in conversation:
+        name = placed.envelope.get("name")
+        if name is not None:
+            is_tool = placed.envelope["role"] == "tool"
+            new = (parts.names if is_tool else speakers).assign(name)
+            if new != name:
+                if not is_tool:
+                    detail = f"{name} -> {new}"
+                    parts.lose("message_name", "re-keyed", placed, "name", action="got a name that fits", detail=detail)
+                placed = replace(placed, envelope={**placed.envelope, "name": new})
+        out.append(placed)
+    return out
+
+
+def _tool_status(conversation: list[Placed], parts: Parts) -> list[Placed]:
+    if not parts.target.tool_status:
+        for placed in conversation:
+            if placed.envelope["role"] == "tool" and placed.envelope.get("status") == "error":
+                action = "the error flag was lost; the text stays"
+                parts.lose("tool_status", "downgraded", placed, "status", action=action)
+    return conversation
+
+
+def _move_tool_media(conversation: list[Placed], parts: Parts) -> list[Placed]:
+    """Put media of tool results into a user message behind all results of their step."""
+    if parts.target.tool_media == "keep" or parts.target.media is None:
+        return conversation
+    out: list[Placed] = []
+    moved: list[tuple[Placed, str, Block]] = []
+    for placed in conversation:
+        if placed.envelope["role"] == "tool":
+            placed = _without_media(placed, parts, moved)
+        elif moved:
+            out.append(_media_message(moved, parts))
+            moved = []
+        out.append(placed)
+    return [*out, _media_message(moved, parts)] if moved else out
+
+
+def _without_media(placed: Placed, parts: Parts, moved: list[tuple[Placed, str, Block]]) -> Placed:
+    content: list[Block] = []
+    before = len(moved)
+    for at, block in enumerate(placed.envelope["content"]):
+        if parts.media.moves(block):
+            moved.append((placed, f"content[{at}]", block))
+            content.append(
+                {"type": "text", "text": f"[{block.get('mime_type') or block['type']}: see the next user message]"}
+            )
+        else:
+            content.append(block)
+    return with_content(placed, content) if len(moved) > before else placed
+
+
+def _media_message(moved: Sequence[tuple[Placed, str, Block]], parts: Parts) -> Placed:
+    content: list[Block] = []
+    for source, path, block in moved:
+        name = source.envelope.get("name") or source.envelope.get("tool_call_id")
+        parts.lose("tool_media", "moved", source, path, action="media of a result went into a user message behind it")
+        as_user = _with_role(source, "user")
+        content.append({"type": "text", "text": f"From the result of {name}:"})
+        content.extend(parts.media.fit(without_raw(block, origin=source.envelope.get("origin") or {}), as_user, path))
+    last = moved[-1][0]
+    envelope: MessageEnvelope = {"v": last.envelope["v"], "role": "user", "content": content, "typed_by_user": False}
+    return replace(last, envelope=envelope)
+
+
+def _require_reasoning(conversation: list[Placed], parts: Parts) -> list[Placed]:
+    rule = parts.target.reasoning
+    if rule is None or not rule.required_with_calls:
+        return conversation
+    out = []
+    for placed in conversation:
+        types = {block["type"] for block in placed.envelope["content"]}
+        if types & set(CALL_TYPES) and "reasoning" not in types:
+            action = "an empty reasoning field was added"
+            parts.lose("reasoning_required", "synthesized", placed, action=action)
+            placed = with_content(placed, [{"type": "reasoning", "reasoning": ""}, *placed.envelope["content"]])
+        out.append(placed)
+    return out
+
+
+def _order_within(conversation: list[Placed], parts: Parts) -> list[Placed]:
+    """Put calls behind a message's other content, and apart from its text, where the target wants that."""
+    target = parts.target
+    if not target.calls_last and target.text_with_calls:
+        return conversation
+    out: list[Placed] = []
+    for placed in conversation:
+        content = placed.envelope["content"]
+        calls = [block for block in content if block["type"] in CALL_TYPES]
+        if not calls or len(calls) == len(content):
+            out.append(placed)
+            continue
+        others = [block for block in content if block["type"] not in CALL_TYPES]
+        if target.calls_last and content[len(others) :] != calls and not _is_own(placed, target):
+            parts.lose("calls_last", "reordered", placed, action="the calls were put last")
+            placed = with_content(placed, others + calls)
+        if target.text_with_calls:
+            out.append(placed)
+        else:
+            parts.lose("text_with_calls", "moved", placed, action="text and calls became two messages")
+            out.extend((with_content(placed, others), with_content(placed, calls)))
+    return out
+
+
+def _is_own(placed: Placed, target: Target) -> bool:
+    origin = placed.envelope.get("origin") or {}
+    return origin.get("provider") in target.providers and origin.get("api", target.api) == target.api
+
+
+def _drop_empty(conversation: list[Placed], parts: Parts) -> list[Placed]:
+    """Drop messages without content; a tool message stays, its call needs it."""
+    if parts.target.media is None:
+        return conversation
+    out = []
+    for placed in conversation:
+        if placed.envelope["content"] or placed.envelope["role"] == "tool":
+            out.append(placed)
+        else:
+            parts.lose("empty_message", "dropped", placed, action="a message without content was left out")
+    return out
+
+
+def _open_and_close(conversation: list[Placed], parts: Parts) -> list[Placed]:
+    """Make the first message after system messages, and the last one, a user's where the target demands it."""
+    target = parts.target
+    first = next((at for at, placed in enumerate(conversation) if placed.envelope["role"] != "system"), None)
+    if first is None:
+        return conversation
+    if target.starts_with_user and conversation[first].envelope["role"] != "user":
+        parts.lose("first_role", "synthesized", conversation[first], action="an opening user message was made")
+        conversation = [*conversation[:first], _user_says(OPENING, conversation[first]), *conversation[first:]]
+    if target.ends_with_user and not parts.options.for_next_turn and conversation[-1].envelope["role"] == "assistant":
+        parts.lose("last_role", "synthesized", conversation[-1], action="a closing user message was made")
+        conversation = [*conversation, _user_says(CONTINUE, conversation[-1])]
+    return conversation
+
+
+def _user_says(text: str, cause: Placed) -> Placed:
+    envelope: MessageEnvelope = {
+        "v": cause.envelope["v"],
+        "role": "user",
+        "content": [{"type": "text", "text": text}],
+        "typed_by_user": False,
+    }
+    return replace(cause, envelope=envelope)
+
+
+def _alternate(conversation: list[Placed], parts: Parts) -> list[Placed]:
+    """Merge runs of user messages and of assistant messages; tool messages are joined by the renderer."""
+    if not parts.target.alternates:
+        return conversation
+    out: list[Placed] = []
+    for placed in conversation:
+        role = placed.envelope["role"]
+        if out and role in ("user", "assistant") and out[-1].envelope["role"] == role:
+            parts.lose("alternation", "merged", placed, action=f"consecutive {role} messages became one")
+            out[-1] = with_content(out[-1], [*out[-1].envelope["content"], *_with_origins(placed)])
+        else:
+            out.append(placed)
+    return out
+
+
+def _with_origins(placed: Placed) -> list[Block]:
+    """Return the content, each block with its message's origin: it may join a message of another origin."""
+    origin = placed.envelope.get("origin")
+    if not origin:
+        return placed.envelope["content"]
+    return [block if "origin" in block else {**block, "origin": origin} for block in placed.envelope["content"]]
+
+
+_Step = Callable[[list[Placed], Parts], list[Placed]]
+_STEPS: Final[tuple[_Step, ...]] = (
+    _name_messages,
+    _tool_status,
+    _move_tool_media,
+    _require_reasoning,
+    _order_within,
+    _drop_empty,
+    _open_and_close,
+    _alternate,
+)

@@ -1,0 +1,340 @@
+"""Which result belongs to which call, and what becomes of calls and results that are alone.
+
+Pure functions over placed envelopes. Calls are told apart by occurrence, never by id alone: an id may come back in a
+later turn. A result goes to the latest message with an unanswered call of its id, and there to the first such call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ..envelope.model import Block, MessageEnvelope
+from ..errors import IncompatibleHistoryError
+from .base import ExportOptions, Target
+from .report import Placed, Report
+
+CALL_TYPES: Final = ("tool_call", "invalid_tool_call")
+NO_RESULT: Final = "No result was recorded for this call: the run stopped before the tool answered."
+
+
+@dataclass(eq=False)
+class Call:
+    """One client tool call: its message and block position, and the position of its result, None while unanswered."""
+
+    message: int
+    block: int
+    id: str | None
+    name: str | None
+    invalid: bool
+    result: int | None = None
+
+
+@dataclass
+class Links:
+    """All calls in order, and the positions of results that belong to none or to an answered one."""
+
+    calls: list[Call] = field(default_factory=list)
+    orphans: list[int] = field(default_factory=list)
+    duplicates: list[int] = field(default_factory=list)
+    _by_id: dict[str | None, list[Call]] = field(default_factory=dict)
+
+    def add_calls(self, position: int, envelope: MessageEnvelope) -> None:
+        """Register the calls of an assistant message."""
+        for at, block in enumerate(envelope["content"]):
+            if block["type"] in CALL_TYPES:
+                invalid = block["type"] == "invalid_tool_call"
+                call = Call(position, at, block.get("id") or None, block.get("name"), invalid)
+                self.calls.append(call)
+                self._by_id.setdefault(call.id, []).append(call)
+
+    def add_result(self, position: int, envelope: MessageEnvelope) -> None:
+        """Give a tool message to its call."""
+        call_id = envelope.get("tool_call_id") or None
+        known = self._by_id.get(call_id, ()) if call_id is not None else self._unnamed(envelope.get("name"))
+        call = _first_open(known)
+        if call is not None:
+            call.result = position
+        elif known and call_id is not None:
+            self.duplicates.append(position)
+        else:
+            self.orphans.append(position)
+
+    def _unnamed(self, name: str | None) -> Sequence[Call]:
+        """Calls that a result without id may answer: those of its tool, the latest message's."""
+        if not self.calls:
+            return ()
+        latest = self.calls[-1].message
+        found = []
+        for call in reversed(self.calls):
+            if call.message != latest:
+                break
+            if name is None or call.name is None or call.name == name:
+                found.append(call)
+        return found[::-1]
+
+
+def _first_open(calls: Sequence[Call]) -> Call | None:
+    """Return the first unanswered call of the latest message that has one. Looks only as far back as it must."""
+    found: Call | None = None
+    for call in reversed(calls):
+        if found is not None and call.message != found.message:
+            break
+        if call.result is None:
+            found = call
+        elif found is None and call.message != calls[-1].message:
+            break
+    return found
+
+
+def link(conversation: Sequence[Placed]) -> Links:
+    """Pair calls and results of a conversation. O(messages + calls)."""
+    links = Links()
+    for position, placed in enumerate(conversation):
+        role = placed.envelope["role"]
+        if role == "assistant":
+            links.add_calls(position, placed.envelope)
+        elif role == "tool":
+            links.add_result(position, placed.envelope)
+    return links
+
+
+@dataclass
+class Paired:
+    """A conversation whose calls and results match, with what the next steps need to know.
+
+    `call_of` maps the position of a tool message to its call's (message position, block position); `changed_at` is
+    the first source position at which something was dropped, made or moved.
+    """
+
+    conversation: list[Placed]
+    call_of: dict[int, tuple[int, int]]
+    pending: tuple[str, ...] = ()
+    changed_at: int | None = None
+
+
+def pair(conversation: Sequence[Placed], target: Target, *, options: ExportOptions, report: Report) -> Paired:
+    """Make calls and results match: end before an unfinished turn, settle lone calls and results, order results.
+
+    Raises:
+        IncompatibleHistoryError: A call has no result and `options.incomplete` is "raise".
+    """
+    links = link(conversation)
+    end, pending = _end_of_complete(conversation, links, target=target, options=options, report=report)
+    return _Pairing(conversation, end, links, target, options, report).run(pending)
+
+
+def _end_of_complete(
+    conversation: Sequence[Placed], links: Links, *, target: Target, options: ExportOptions, report: Report
+) -> tuple[int, tuple[str, ...]]:
+    """Return how many messages to keep, and the ids of pending calls that are cut off."""
+    waiting = [call for call in links.calls if call.result is None and _is_trailing(conversation, call)]
+    pending = tuple(call.id for call in waiting if call.id is not None and call.id in options.pending)
+    if not waiting or (options.incomplete == "synthesize" and not pending):
+        return len(conversation), ()
+    cause = conversation[waiting[0].message]
+    if options.incomplete == "raise" and not pending:
+        raise _unanswered(cause, waiting[0])
+    end = waiting[0].message
+    if options.incomplete != "trim":
+        end = next((at for at, placed in enumerate(conversation) if placed.turn == cause.turn), end)
+    for call in waiting:
+        if call.id in pending:
+            report.add(
+                target.rule("dangling_call"),
+                "unresolved",
+                at=conversation[call.message],
+                path=f"content[{call.block}]",
+                action="left out: the call waits for a human and was not answered here",
+                detail=f"pending call {call.id}",
+            )
+    rescued = {call.result for call in links.calls if call.message < end}
+    for position, placed in enumerate(conversation[end:], end):
+        if position in rescued:
+            continue
+        report.add(
+            target.rule("dangling_call"),
+            "dropped",
+            at=placed,
+            action="left out: the history ends before the step or turn whose call has no result",
+            detail=f"call {waiting[0].id}",
+        )
+    return end, pending
+
+
+def _is_trailing(conversation: Sequence[Placed], call: Call) -> bool:
+    """A call is trailing if no message of another kind than results follows its message."""
+    position = call.message + 1
+    while position < len(conversation) and conversation[position].envelope["role"] == "tool":
+        position += 1
+    return position == len(conversation)
+
+
+def _unanswered(placed: Placed, call: Call) -> IncompatibleHistoryError:
+    return IncompatibleHistoryError(
+        f"the call {call.id!r} of message {placed.index} has no result",
+        turn=placed.turn,
+        fix='Answer it, or export with incomplete="drop" or incomplete="synthesize".',
+    )
+
+
+@dataclass
+class _Pairing:
+    """One pass over a conversation that drops, makes and moves results."""
+
+    conversation: Sequence[Placed]
+    end: int
+    links: Links
+    target: Target
+    options: ExportOptions
+    report: Report
+    changed_at: int | None = None
+
+    def run(self, pending: tuple[str, ...]) -> Paired:
+        calls: dict[int, list[Call]] = {}
+        for call in self.links.calls:
+            calls.setdefault(call.message, []).append(call)
+        owner = {call.result: call for call in self.links.calls if call.result is not None}
+        lone = set(self.links.orphans) | set(self.links.duplicates)
+        out: list[Placed] = []
+        call_of: dict[int, tuple[int, int]] = {}
+        placed_at: dict[int, int] = {}
+        for position, placed in enumerate(self.conversation[: self.end]):
+            if position in lone:
+                out.extend(self._lone_result(position, placed))
+            elif position in owner:
+                if self.target.results == "later":
+                    call = owner[position]
+                    call_of[len(out)] = (placed_at[call.message], call.block)
+                    out.append(placed)
+            else:
+                self._message(position, placed, calls.get(position, []), (out, call_of, placed_at))
+        return Paired(out, call_of, pending, self.changed_at)
+
+    def _message(
+        self,
+        position: int,
+        placed: Placed,
+        calls: list[Call],
+        into: tuple[list[Placed], dict[int, tuple[int, int]], dict[int, int]],
+    ) -> None:
+        out, call_of, placed_at = into
+        kept, made = self._settle(placed, calls)
+        removed = {call.block for call in calls if call not in kept and call not in made}
+        if removed:
+            placed = _without_blocks(placed, removed)
+        shift = _new_positions(len(placed.envelope["content"]) + len(removed), removed)
+        placed_at[position] = len(out)
+        out.append(placed)
+        for call, result in self._results(position, kept, made):
+            if result is not None:
+                call_of[len(out)] = (placed_at[position], shift[call.block])
+                out.append(result)
+
+    def _settle(self, placed: Placed, calls: list[Call]) -> tuple[list[Call], list[Call]]:
+        """Split calls into those that have a result and those that get one made; the rest is dropped."""
+        kept = [call for call in calls if call.result is not None]
+        lonely = [call for call in calls if call.result is None]
+        if not lonely:
+            return kept, []
+        self._change(placed)
+        if self.options.incomplete == "raise":
+            raise _unanswered(placed, lonely[0])
+        answers = self.options.incomplete == "synthesize"
+        made = [call for call in lonely if answers and call.id not in self.options.pending]
+        for call in lonely:
+            self.report.add(
+                self.target.rule("dangling_call"),
+                "synthesized" if call in made else "dropped",
+                at=placed,
+                path=f"content[{call.block}]",
+                action="an error result was made" if call in made else "the call has no result and was left out",
+                detail=f"call {call.id}",
+            )
+        return kept, made
+
+    def _results(self, position: int, kept: list[Call], made: list[Call]) -> Iterator[tuple[Call, Placed | None]]:
+        """Yield the results that go directly behind a message, in their final order."""
+        found = sorted(kept, key=lambda call: call.block if self.target.result_order == "call" else call.result or 0)
+        if self.target.results == "directly":
+            self._report_order(position, found)
+            for call in found:
+                yield call, self.conversation[call.result or 0]
+        for call in made:
+            yield call, _made_result(self.conversation[position], call)
+
+    def _report_order(self, position: int, found: list[Call]) -> None:
+        for step, call in enumerate(found, 1):
+            result = call.result or 0
+            if result != position + step:
+                placed = self.conversation[result]
+                self._change(self.conversation[position + 1])
+                direct = result <= position + len(found)
+                self.report.add(
+                    self.target.rule("result_order" if direct else "late_result"),
+                    "reordered",
+                    at=placed,
+                    action="the result was put in the order of its calls"
+                    if direct
+                    else "the result was moved directly behind its call",
+                    detail=f"call {call.id}",
+                )
+
+    def _lone_result(self, position: int, placed: Placed) -> list[Placed]:
+        self._change(placed)
+        duplicate = position in self.links.duplicates
+        as_text = self.options.orphans == "text" and not duplicate
+        self.report.add(
+            self.target.rule("duplicate_result" if duplicate else "orphan_result"),
+            "downgraded" if as_text else "dropped",
+            at=placed,
+            action="became a user message: it answers no call"
+            if as_text
+            else ("left out: the call is answered already" if duplicate else "left out: it answers no call"),
+            detail=f"call {placed.envelope.get('tool_call_id')}",
+        )
+        return [_quoted(placed)] if as_text else []
+
+    def _change(self, placed: Placed) -> None:
+        if self.changed_at is None and placed.index is not None:
+            self.changed_at = placed.index
+
+
+def _new_positions(count: int, removed: set[int]) -> dict[int, int]:
+    return {block: at for at, block in enumerate(block for block in range(count) if block not in removed)}
+
+
+def _without_blocks(placed: Placed, removed: set[int]) -> Placed:
+    content = [block for at, block in enumerate(placed.envelope["content"]) if at not in removed]
+    return with_content(placed, content)
+
+
+def with_content(placed: Placed, content: list[Block]) -> Placed:
+    """Copy a placed envelope with other content; its raw content no longer counts."""
+    envelope: MessageEnvelope = {**placed.envelope, "content": content}
+    envelope.pop("raw_content", None)
+    return replace(placed, envelope=envelope)
+
+
+def _made_result(cause: Placed, call: Call) -> Placed:
+    envelope: MessageEnvelope = {
+        "v": cause.envelope["v"],
+        "role": "tool",
+        "content": [{"type": "text", "text": NO_RESULT}],
+        "tool_call_id": call.id,
+        "name": call.name,
+        "status": "error",
+        "extras": {"synthesized": True},
+    }
+    return Placed(envelope, cause.index, cause.turn)
+
+
+def _quoted(placed: Placed) -> Placed:
+    name = placed.envelope.get("name") or placed.envelope.get("tool_call_id") or "a tool"
+    head: Block = {"type": "text", "text": f"Result of {name}:"}
+    content = [head, *placed.envelope["content"]]
+    envelope: MessageEnvelope = {"v": placed.envelope["v"], "role": "user", "content": content, "typed_by_user": False}
+    if "origin" in placed.envelope:
+        envelope["origin"] = placed.envelope["origin"]
+    return replace(placed, envelope=envelope)

@@ -1,0 +1,227 @@
+"""One message's content for a target: a table from block type to what becomes of such a block.
+
+Each entry takes a block with its place and returns the blocks that stand for it, the same object if it may stay.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ..envelope.model import Block
+from .base import ExportOptions, Target, without_raw
+from .ids import NameMap
+from .media_parts import MEDIA_PARTS, MediaFitter, placeholder
+from .pairing import with_content
+from .reasoning import Replay, origin_of
+from .report import LossKind, Placed, Report
+
+UNKNOWN_TOOL: Final = "unknown_tool"
+
+
+@dataclass
+class Parts:
+    """Fits the content of messages to a target, in the order of the history."""
+
+    target: Target
+    options: ExportOptions
+    report: Report
+    replay: Replay
+    open_turn: int | None
+    """The turn that the next request goes on with, if the history ends inside one."""
+    names: NameMap = field(init=False)
+    media: MediaFitter = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.names = NameMap(self.target.tool_name)
+        self.media = MediaFitter(self.target, self.options, self.report)
+
+    def fit(self, placed: Placed) -> Placed:
+        """Return the message with content that the target takes; the same object if nothing changes."""
+        content = placed.envelope["content"]
+        fitted: list[Block] = []
+        changed = False
+        for at, block in enumerate(content):
+            found = _FITS[block["type"]](self, block, placed, f"content[{at}]") if block["type"] in _FITS else [block]
+            changed = changed or len(found) != 1 or found[0] is not block
+            fitted.extend(found)
+        if changed:
+            placed = self._item_ids(placed, with_content(placed, fitted))
+        return placed
+
+    def lose(
+        self, concern: str, kind: LossKind, placed: Placed, path: str = "", *, action: str, detail: str = ""
+    ) -> None:
+        """Report a loss under the target's rule for a concern."""
+        self.report.add(self.target.rule(concern), kind, at=placed, path=path, action=action, detail=detail)
+
+    def _item_ids(self, before: Placed, after: Placed) -> Placed:
+        """Take away the ids of a response's items if its reasoning went (R1b)."""
+        lost = self.target.item_ids and _reasoning_count(before) > _reasoning_count(after)
+        if not lost or not any(_item_id(block) for block in after.envelope["content"]):
+            return after
+        self.lose("item_ids", "dropped", after, action="item ids went with the reasoning they belong to")
+        return with_content(after, [_anonymous(block) for block in after.envelope["content"]])
+
+    def text(self, block: Block, placed: Placed, path: str) -> list[Block]:
+        """Drop a text without a visible character where the target refuses it; an empty one silently."""
+        text = block.get("text") or ""
+        if self.target.blank_text or (text and not text.isspace()):
+            return [block]
+        if text or block.get("annotations"):
+            self.lose("blank_text", "dropped", placed, path, action="a blank text was left out")
+        return []
+
+    def reasoning(self, block: Block, placed: Placed, path: str) -> list[Block]:
+        """Keep reasoning where it may be replayed, else drop it or make it text."""
+        reason = self.replay.refusal(block, placed)
+        if reason is None:
+            return [block]
+        text = block.get("reasoning") or ""
+        as_text = self.options.reasoning == "text" and bool(text.strip())
+        calls = any(other["type"] == "tool_call" for other in placed.envelope["content"])
+        current = calls and self.open_turn is not None and placed.turn == self.open_turn
+        self.lose(
+            "reasoning",
+            "downgraded" if as_text else "dropped",
+            placed,
+            path,
+            action="reasoning became text" if as_text else "reasoning was left out",
+            detail=reason + ("; thinking_must_be_disabled for the next request" if current else ""),
+        )
+        return [{"type": "text", "text": f"<reasoning>\n{text}\n</reasoning>"}] if as_text else []
+
+    def refusal(self, block: Block, placed: Placed, path: str) -> list[Block]:
+        """Make a refusal text where the target has no form for it."""
+        if self.target.refusal:
+            return [block]
+        self.lose("refusal", "downgraded", placed, path, action="a refusal became text")
+        return self.text({"type": "text", "text": block.get("refusal") or ""}, placed, path)
+
+    def tool_call(self, block: Block, placed: Placed, path: str) -> list[Block]:
+        """Rename a call whose name the target refuses; give invalid arguments a form."""
+        name = self.names.assign(block.get("name") or UNKNOWN_TOOL)
+        if name != block.get("name"):
+            detail = f"{block.get('name')} -> {name}"
+            self.lose(
+                "tool_name", "re-keyed", placed, f"{path}.name", action="the tool got a name that fits", detail=detail
+            )
+            block = without_raw(block, name=name)
+        valid = block["type"] == "tool_call" and isinstance(block.get("args"), dict)
+        if valid or self.target.invalid_arguments:
+            return [block]
+        self.lose(
+            "invalid_arguments", "downgraded", placed, f"{path}.args", action="invalid arguments became an object"
+        )
+        return [without_raw(block, type="tool_call", args={"invalid_arguments": block.get("args") or ""})]
+
+    def server_tool(self, block: Block, placed: Placed, path: str) -> list[Block]:
+        """Keep items of the provider's own tools where they may go back, else drop them or tell of them."""
+        reason = self._server_refusal(block, placed)
+        if not reason:
+            return [block]
+        summary = _server_summary(block) if self.options.server_tools == "text" else None
+        self.lose(
+            "server_tools",
+            "downgraded" if summary else "dropped",
+            placed,
+            path,
+            action="a server tool's item became text" if summary else "a server tool's item was left out",
+            detail=f"{block.get('name') or block['type']}: {reason}",
+        )
+        return [{"type": "text", "text": summary}] if summary else []
+
+    def _server_refusal(self, block: Block, placed: Placed) -> str:
+        mode = self.target.server_tools
+        if mode == "any":
+            return ""
+        origin = origin_of(block, placed.envelope)
+        if mode == "never":
+            return "the target has no form for it"
+        if origin.get("provider") not in self.target.providers or origin.get("api") != self.target.api:
+            return f"it belongs to {origin.get('provider') or 'an unknown provider'}"
+        if mode == "pairs" and not _is_paired(block, placed.envelope["content"]):
+            return "its other half is missing"
+        return ""
+
+    def non_standard(self, block: Block, placed: Placed, path: str) -> list[Block]:
+        """Keep a block of unknown type for the API it was written for."""
+        origin = origin_of(block, placed.envelope)
+        own = origin.get("provider") in self.target.providers and origin.get("api") == self.target.api
+        if self.target.non_standard == "any" or (self.target.non_standard == "same-api" and own):
+            return [block]
+        value = block.get("value")
+        kind = value.get("type") if isinstance(value, Mapping) else type(value).__name__
+        stands = placed.envelope["role"] in ("user", "tool") and self.options.on_unsupported_part != "drop"
+        self.lose(
+            "non_standard",
+            "placeholder" if stands else "dropped",
+            placed,
+            path,
+            action="a text stands in for a part of unknown type" if stands else "a part of unknown type was left out",
+            detail=str(kind),
+        )
+        return [placeholder({"type": f"part of type {kind}"})] if stands else []
+
+    def part(self, block: Block, placed: Placed, path: str) -> list[Block]:
+        """Fit a media part; those of tool messages that move are fitted where they arrive."""
+        if placed.envelope["role"] == "tool" and self.media.moves(block):
+            return [block]
+        return self.media.fit(block, placed, path)
+
+
+_Fit = Callable[[Parts, Block, Placed, str], list[Block]]
+_FITS: Final[Mapping[str, _Fit]] = {
+    "text": Parts.text,
+    "reasoning": Parts.reasoning,
+    "refusal": Parts.refusal,
+    "tool_call": Parts.tool_call,
+    "invalid_tool_call": Parts.tool_call,
+    "server_tool_call": Parts.server_tool,
+    "server_tool_result": Parts.server_tool,
+    "non_standard": Parts.non_standard,
+    **dict.fromkeys(MEDIA_PARTS, Parts.part),
+}
+
+
+def _reasoning_count(placed: Placed) -> int:
+    return sum(block["type"] == "reasoning" for block in placed.envelope["content"])
+
+
+def _item_id(block: Block) -> Any:
+    return (block.get("extras") or {}).get("item_id") or (block.get("id") if block["type"] != "tool_call" else None)
+
+
+def _anonymous(block: Block) -> Block:
+    """Copy a block without the id of its item; a call keeps the id that its result names."""
+    if not _item_id(block) or block["type"] == "reasoning":
+        return block
+    extras = {key: value for key, value in (block.get("extras") or {}).items() if key != "item_id"}
+    copy = without_raw(block, extras=extras)
+    if block["type"] not in ("tool_call", "invalid_tool_call"):
+        copy.pop("id", None)
+    raw = block.get("raw")
+    if isinstance(raw, Mapping) and block["type"].startswith("server_tool"):
+        copy["raw"] = {key: value for key, value in raw.items() if key != "id"}
+    return copy
+
+
+def _is_paired(block: Block, content: list[Block]) -> bool:
+    if block["type"] == "server_tool_call":
+        return any(
+            other.get("tool_call_id") == block.get("id") for other in content if other["type"] == "server_tool_result"
+        )
+    return any(other.get("id") == block.get("tool_call_id") for other in content if other["type"] == "server_tool_call")
+
+
+def _server_summary(block: Block) -> str:
+    if block["type"] == "server_tool_call":
+        return f"[{block.get('name') or 'a server tool'} was called with {_short(block.get('args'))}]"
+    return f"[result of a server tool: {_short(block.get('output'))}]"
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 2_000 else text[:2_000] + "..."
