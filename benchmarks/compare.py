@@ -86,7 +86,7 @@ def context_of(plan: Plan, runs: Sequence[Run]) -> Context:
         versions={name: found for name in dict.fromkeys(distributions) if (found := _installed_version(name))},
         stored_to=runs[0].servers,
         missing=plan.missing,
-        limits=f"{plan.limits.seconds:.0f} s in turns, {plan.limits.size_bytes / 1e9:.1f} GB",
+        limits=f"{plan.limits.seconds:g} s in turns, {plan.limits.size_bytes / 1e9:g} GB",
     )
 
 

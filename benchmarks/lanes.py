@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -157,9 +158,9 @@ class Lane:
     def stop_if_beyond(self, limits: Limits) -> None:
         """Stop the lane when it has used up its time or its memory."""
         if sum(cost.wall_seconds for cost in self.costs) > limits.seconds:
-            self.stopped = f"after {len(self.costs)} turns: {limits.seconds:.0f} s used up"
+            self._stop(f"{limits.seconds:g} s were used up")
         elif len(self.costs) % LIMIT_CHECK_TURNS == 0 and self._held_bytes() > limits.size_bytes:
-            self.stopped = f"after {len(self.costs)} turns: {limits.size_bytes / 1e9:.1f} GB used up"
+            self._stop(f"{limits.size_bytes / 1e9:g} GB were used up")
 
     def read_out(self) -> Reading:
         """Measure the reads and sizes at this length."""
@@ -181,6 +182,13 @@ class Lane:
         self.sizes[turns] = reading.footprint.size_bytes
         self.resume_counting()
         return reading
+
+    def _stop(self, why: str) -> None:
+        self.sample_size()
+        held, last = self.sizes[len(self.costs)] / 1e6, self.costs[-1].wall_seconds * 1e3
+        self.stopped = (
+            f"after {len(self.costs)} turns: {why}; it held {held:,.0f} MB and its last turn took {last:,.0f} ms"
+        )
 
     def _held_bytes(self) -> int:
         return self.meter.used_memory_bytes() if self.meter else self.footprint().size_bytes
@@ -230,7 +238,12 @@ class Lane:
 
 @contextmanager
 def open_lane(
-    contender: Contender, *, traffic: ClientTraffic, use_async: bool, urls: Mapping[str, str]
+    contender: Contender,
+    *,
+    traffic: ClientTraffic,
+    use_async: bool = False,
+    urls: Mapping[str, str] = MappingProxyType({}),
+    cpu: SaverCpu | None = None,
 ) -> Iterator[Lane]:
     """Open a saver on a fresh server or file. `urls` names servers to use instead of starting one, by server kind."""
     with ExitStack() as stack:
@@ -242,7 +255,7 @@ def open_lane(
         if meter:
             stack.callback(meter.close)
         place = Place(location=location, loop=loop, stack=stack)
-        saver, cpu = contender.opened(place), SaverCpu()
+        saver, cpu = contender.opened(place), cpu or SaverCpu()
         count_cpu(saver, cpu)
         yield Lane(
             contender=contender,

@@ -263,8 +263,9 @@ def _ratio_in(run: Run, saver: str, length: int, *, column: Column, base: str) -
 
 
 def _notes(runs: Sequence[Run], context: Context) -> str:
-    stopped = {name: why for run in runs for name, why in run.stopped.items()}
-    lines = [f"- {name} stopped {why}, and has no row beyond that." for name, why in stopped.items()]
+    reached = _savers(runs, max(context.repeats))
+    stopped = {name: why for run in runs for name, why in run.stopped.items() if name not in reached}
+    lines = [f"- {name} stopped {why}. It has no row beyond that." for name, why in stopped.items()]
     lines += [f"- {line}" for line in context.missing]
     return "\n".join([f"Limits per saver and run: {context.limits}.", "", *lines])
 
@@ -276,7 +277,7 @@ def _versions(context: Context) -> str:
 
 
 def _repeats(repeats: Mapping[int, int]) -> str:
-    return ", ".join(f"{_times(count)} to {length:,} turns" for length, count in sorted(repeats.items()))
+    return ", ".join(f"{_times(count)} to {length:,} turns" for length, count in sorted(repeats.items()) if count)
 
 
 def _times(count: int) -> str:

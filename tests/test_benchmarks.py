@@ -10,7 +10,7 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from benchmarks import compare
+from benchmarks import compare, resume_cost
 from benchmarks.conversation import CHECKPOINTS_PER_TURN, MESSAGES_PER_TURN, TEXT_BYTES, compile_graph, question
 from benchmarks.meters import SaverCpu, ServerMeter, count_cpu, counting_clients
 from benchmarks.report import PER_TURN, TOTALS
@@ -66,6 +66,19 @@ def test_a_saver_that_cannot_run_is_named_on_the_page(tmp_path: Path, monkeypatc
     compare.main(["--quick", "--turns", "1", "--out", str(tmp_path)])
     text = (tmp_path / "benchmark.md").read_text(encoding="utf-8")
     assert "AbsentSaver was left out: absent-saver is not installed" in text
+
+
+def test_peers_are_told_as_multiples_of_this_saver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reference = next(contender for contender in CONTENDERS if contender.name == REFERENCE)
+    monkeypatch.setattr(
+        compare, "CONTENDERS", (replace(reference, name=OURS), reference, replace(reference, name="Peer"))
+    )
+    compare.main(["--quick", "--turns", "1,2", "--out", str(tmp_path)])
+    lines = (tmp_path / "benchmark.md").read_text(encoding="utf-8").splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("| saver | turns |"))
+    heads, rows = cells(lines[start]), [cells(line) for line in lines[start + 2 : start + 4]]
+    assert [row[0] for row in rows] == [REFERENCE, "Peer"]
+    assert [(row[1], row[heads.index("memory")]) for row in rows] == [("2", "1.00"), ("2", "1.00")]
 
 
 def test_a_saver_that_uses_up_its_time_is_cut_and_said_so(tmp_path: Path) -> None:
@@ -156,3 +169,10 @@ def test_traffic_of_a_known_exchange_is_counted_exactly() -> None:
     assert 2 * 1000 < spent.bytes_sent < 2 * 1000 + 60
     assert footprint.keys == 1
     assert 1000 <= footprint.size_bytes < 2000
+
+
+def test_resuming_calls_the_model_once_and_no_tool_where_running_again_calls_all() -> None:
+    resumed, again = resume_cost.costs_after(3, saver=REFERENCE)
+    assert (resumed.model_calls, resumed.tool_calls) == (1, 0)
+    assert (again.model_calls, again.tool_calls) == (6, 3)
+    assert resumed.read_bytes < again.read_bytes / 2

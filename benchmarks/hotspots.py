@@ -1,0 +1,61 @@
+"""Where a saver's own time goes: ``python -m benchmarks.hotspots [--saver NAME] [--turns 200] [--top 15]``.
+
+Profiles only the saver's methods, awaited, so that everything runs in one thread; the engine and the model are left out.
+"""
+
+import argparse
+import cProfile
+import pstats
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from benchmarks.lanes import open_lane
+from benchmarks.meters import SaverCpu, counting_clients
+from benchmarks.savers import CONTENDERS, OURS
+
+
+@dataclass
+class ProfiledCpu(SaverCpu):
+    """Counts CPU and profiles the same stretches."""
+
+    profile: cProfile.Profile = field(default_factory=cProfile.Profile)
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Profile the outermost block."""
+        outermost = not getattr(self._inside, "depth", 0)
+        with super().counting():
+            if outermost:
+                self.profile.enable()
+            try:
+                yield
+            finally:
+                if outermost:
+                    self.profile.disable()
+
+
+def profiled(saver: str, *, turns: int) -> cProfile.Profile:
+    """Drive one saver through `turns` turns and return the profile of its methods."""
+    contender = next(contender for contender in CONTENDERS if contender.name == saver)
+    cpu = ProfiledCpu()
+    with counting_clients() as traffic, open_lane(contender, traffic=traffic, use_async=True, cpu=cpu) as lane:
+        for _ in range(turns):
+            lane.take_turn()
+    return cpu.profile
+
+
+def main() -> None:
+    """Print the hot spots, by own time and by time with callees."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.hotspots", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--saver", default=OURS, choices=[contender.name for contender in CONTENDERS])
+    parser.add_argument("--turns", type=int, default=200)
+    parser.add_argument("--top", type=int, default=15)
+    arguments = parser.parse_args()
+    stats = pstats.Stats(profiled(arguments.saver, turns=arguments.turns))
+    for order in ("tottime", "cumulative"):
+        stats.sort_stats(order).print_stats(arguments.top)
+
+
+if __name__ == "__main__":
+    main()
