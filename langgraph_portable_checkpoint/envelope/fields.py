@@ -1,0 +1,206 @@
+"""A dumped LangChain message read as the neutral part of its envelope, with the notes that bring it back.
+
+Owns the reading direction on plain dumps (`message.model_dump()` reduced to msgpack types). `Reading.state` holds
+only what the neutral part cannot say. Shared by `exact` (storage) and `read` (everything else).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from langgraph_portable_checkpoint.envelope import origins
+from langgraph_portable_checkpoint.envelope.classes import role_of
+from langgraph_portable_checkpoint.envelope.entries import Entry, prove, read_block
+from langgraph_portable_checkpoint.envelope.model import ENVELOPE_VERSION
+from langgraph_portable_checkpoint.envelope.natives import KINDS
+
+SIGNATURES: Final = "__gemini_function_call_thought_signatures__"
+CALL_IDS: Final = "__openai_function_call_ids__"
+OPENAI_ROLE: Final = "__openai_role__"
+CALL_TYPES: Final = ("tool_call", "invalid_tool_call")
+
+
+@dataclass(slots=True)
+class Reading:
+    """A message as it is being read: the envelope, the raw native per block, and the state notes."""
+
+    envelope: dict[str, Any]
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    raws: dict[int, Any] = field(default_factory=dict)
+    """Native block per `id()` of its neutral block."""
+    state: dict[str, Any] = field(default_factory=dict)
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    """What of additional_kwargs the neutral part does not say; None under a key that it does."""
+
+    def add(self, block: dict[str, Any], native: Any) -> None:
+        """Append a neutral block with the native value that it was read from."""
+        self.blocks.append(block)
+        self.raws[id(block)] = native
+
+
+def read_fields(fields: Mapping[str, Any]) -> Reading:
+    """Read a plain dump. Total: every dict with LangChain's field names gives an envelope.
+
+    Args:
+        fields: Plain values only (str-keyed dicts, lists, str, bytes, numbers, bool, None).
+    """
+    kwargs, metadata = _map(fields, "additional_kwargs"), _map(fields, "response_metadata")
+    reading = Reading(_head(fields, kwargs, metadata), kwargs=dict(kwargs))
+    _read_leading(reading, kwargs)
+    if reading.blocks:
+        reading.state["lead"] = len(reading.blocks)
+    _read_content(reading, fields.get("content"))
+    _read_calls(reading, fields)
+    _read_trailing(reading, kwargs)
+    _note_kwargs(reading, kwargs)
+    _note_metadata(reading, metadata)
+    reading.envelope["content"] = reading.blocks
+    return reading
+
+
+def _map(fields: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = fields.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _head(fields: Mapping[str, Any], kwargs: dict[str, Any], metadata: dict[str, Any]) -> dict[str, Any]:
+    role, detail = role_of(dict(fields))
+    developer = kwargs.get(OPENAI_ROLE)
+    strings = {key: fields.get(key) for key in ("name", "tool_call_id", "status")}
+    usage = fields.get("usage_metadata")
+    head: dict[str, Any] = {
+        "v": ENVELOPE_VERSION,
+        "role": role,
+        "content": [],
+        **{key: value for key, value in strings.items() if isinstance(value, str)},
+        "origin": origins.read_origin(metadata) or None,
+        "usage": usage if isinstance(usage, dict) and usage else None,
+        "stop_reason": origins.read_stop_reason(metadata),
+        "artifact": fields.get("artifact"),
+        "role_detail": developer if isinstance(developer, str) else detail,
+    }
+    return {key: value for key, value in head.items() if value is not None}
+
+
+def _read_leading(reading: Reading, kwargs: dict[str, Any]) -> None:
+    for key in ("reasoning_content", "reasoning"):
+        value = kwargs.get(key)
+        if isinstance(value, str):
+            reading.add({"type": "reasoning", "reasoning": value}, value)
+            reading.kwargs[key] = None
+            return
+    if isinstance(kwargs.get("reasoning"), dict):
+        block, entry = read_block(kwargs["reasoning"])
+        if block["type"] == "reasoning":
+            reading.add(block, kwargs["reasoning"])
+            reading.state["reasoning"] = entry
+            reading.kwargs["reasoning"] = None
+
+
+def _read_content(reading: Reading, content: Any) -> None:
+    if isinstance(content, str):
+        if content:
+            reading.add({"type": "text", "text": content}, content)
+    elif isinstance(content, list):
+        for native in content:
+            block, entry = read_block(native)
+            reading.add(block, native)
+            reading.entries.append(entry)
+        reading.state["content"] = reading.entries
+
+
+def _read_calls(reading: Reading, fields: Mapping[str, Any]) -> None:
+    """Add the calls that stand only in `.tool_calls` or `.invalid_tool_calls`."""
+    known = [block.get("id") for block in reading.blocks if block["type"] in CALL_TYPES]
+    for field_name in ("tool_calls", "invalid_tool_calls"):
+        for call in fields.get(field_name) or ():
+            if not isinstance(call, dict):
+                continue
+            if call.get("id") in known:
+                known.remove(call.get("id"))
+            else:
+                reading.add(_call_block(call, field_name), call)
+
+
+def _call_block(call: dict[str, Any], field_name: str) -> dict[str, Any]:
+    block = {"type": "invalid_tool_call" if field_name.startswith("invalid") else "tool_call", **call}
+    block["type"] = "invalid_tool_call" if field_name.startswith("invalid") else "tool_call"
+    return {key: value for key, value in block.items() if value is not None or key == "name"}
+
+
+def _read_trailing(reading: Reading, kwargs: dict[str, Any]) -> None:
+    refusal = kwargs.get("refusal")
+    if isinstance(refusal, str):
+        reading.add({"type": "refusal", "refusal": refusal}, refusal)
+        reading.kwargs["refusal"] = None
+
+
+def calls_of(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The calls among blocks, valid and invalid, in order."""
+    return [block for block in blocks if block["type"] in CALL_TYPES]
+
+
+def _note_kwargs(reading: Reading, kwargs: dict[str, Any]) -> None:
+    calls = calls_of(reading.blocks)
+    _note_signatures(reading, calls, SIGNATURES, extra="signature")
+    _note_signatures(reading, calls, CALL_IDS, extra="item_id")
+    native = kwargs.get("tool_calls")
+    if isinstance(native, list) and native and len(native) == len(calls):
+        entries = [_match_call(call, one, kind="chat_call") for call, one in zip(calls, native, strict=True)]
+        if all(entry is not None for entry in entries):
+            reading.state["calls"] = entries
+            reading.kwargs["tool_calls"] = None
+    if isinstance(kwargs.get("function_call"), dict) and calls:
+        entry = _match_call(calls[-1], kwargs["function_call"], kind="legacy_call")
+        if entry is not None:
+            reading.state["function_call"] = entry
+            reading.kwargs["function_call"] = None
+    if OPENAI_ROLE in kwargs and kwargs[OPENAI_ROLE] == reading.envelope.get("role_detail"):
+        reading.kwargs[OPENAI_ROLE] = None
+    if reading.kwargs:
+        reading.state["additional_kwargs"] = reading.kwargs
+
+
+def _note_signatures(reading: Reading, calls: list[dict[str, Any]], key: str, *, extra: str) -> None:
+    values = reading.kwargs.get(key)
+    if not isinstance(values, dict) or not values:
+        return
+    owners = [call for call in calls if call.get("id") in values and extra not in call.get("extras", {})]
+    for call in owners:
+        call["extras"] = {**call.get("extras", {}), extra: values[call["id"]]}
+    if [call["id"] for call in owners] == list(values):
+        reading.kwargs[key] = None
+
+
+def bare_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A call without what other places say about it: signatures, item ids, cache marks."""
+    return {key: value for key, value in call.items() if key not in ("extras", "cache_hint")}
+
+
+def _match_call(call: dict[str, Any], native: Any, *, kind: str) -> str | None:
+    """Prove that a native call is the one of a neutral block. Notes an unusual spelling of its arguments there."""
+    wanted = KINDS[kind if call["type"] == "tool_call" else f"{kind}.invalid"]
+    function = native.get("function", native) if isinstance(native, dict) else None
+    spelled = function.get("arguments") if isinstance(function, dict) else None
+    bare = bare_call(call)
+    if call["type"] == "tool_call":
+        if not isinstance(spelled, str):
+            return None
+        bare["arguments"] = spelled
+    entry = prove(wanted, bare, native)
+    if entry is not None and "arguments" in bare:
+        call["arguments"] = bare["arguments"]
+    return entry
+
+
+def _note_metadata(reading: Reading, metadata: dict[str, Any]) -> None:
+    if not metadata:
+        return
+    derived = origins.DERIVED_METADATA
+    reading.state["response_metadata"] = {
+        key: None if key in derived and derived[key](reading.envelope) == value else value
+        for key, value in metadata.items()
+    }

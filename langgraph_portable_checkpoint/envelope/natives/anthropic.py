@@ -1,0 +1,108 @@
+"""Native blocks of Anthropic Messages, as the API and langchain-anthropic give them.
+
+Source: anthropic 2.14 types; langchain-anthropic 1.7; rules A12b, A13 (thinking and server tools are opaque).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from langgraph_portable_checkpoint.envelope.natives.kind import Kind, Native, table_kind
+from langgraph_portable_checkpoint.envelope.natives.standard import call_block, reasoning_block
+
+THINKING: Final = table_kind(
+    "thinking",
+    "reasoning",
+    constants={"type": "thinking"},
+    fields={"thinking": "reasoning", "signature": "extras.signature"},
+    after_read=reasoning_block,
+)
+REDACTED: Final = table_kind(
+    "redacted",
+    "reasoning",
+    constants={"type": "redacted_thinking"},
+    fields={"data": "extras.redacted_data"},
+    fixed={"reasoning": ""},
+)
+TOOL_USE: Final = table_kind(
+    "tool_use",
+    "tool_call",
+    constants={"type": "tool_use"},
+    fields={"id": "id", "name": "name", "input": "args"},
+    after_read=call_block,
+)
+SERVER_USE: Final = table_kind(
+    "server_use",
+    "server_tool_call",
+    constants={"type": "server_tool_use"},
+    fields={"id": "id", "name": "name", "input": "args"},
+)
+MCP_USE: Final = table_kind(
+    "mcp_use",
+    "server_tool_call",
+    constants={"type": "mcp_tool_use"},
+    fields={"id": "id", "name": "name", "input": "args"},
+    fixed={},
+)
+
+
+def _result(block: dict[str, Any]) -> dict[str, Any] | None:
+    kind = block["extras"]["block_type"]
+    return block if isinstance(kind, str) and kind.endswith("_tool_result") else None
+
+
+SERVER_RESULT: Final = table_kind(
+    "server_result",
+    "server_tool_result",
+    fields={"tool_use_id": "tool_call_id", "type": "extras.block_type", "content": "output"},
+    after_read=_result,
+)
+
+
+def _source_kinds(native: str, neutral: str) -> tuple[Kind, ...]:
+    names = {"title": "title", "context": "context"} if native == "document" else {}
+
+    def kind(source: str, fields: dict[str, str], *, to: str = neutral) -> Kind:
+        constants = {"type": native, "source.type": source}
+        return table_kind(f"{native}.{source}", to, constants=constants, fields={**fields, **names})
+
+    both = (
+        kind("base64", {"source.media_type": "mime_type", "source.data": "base64"}),
+        kind("url", {"source.url": "url"}),
+        kind("file", {"source.file_id": "file_id"}),
+    )
+    text = {"source.media_type": "mime_type", "source.data": "text"}
+    return both if native == "image" else (*both, kind("text", text, to="text-plain"))
+
+
+def _nested_only(kind: Kind) -> Kind:
+    """Refuse a source with keys beside the ones of its kind: `write` could not bring them back."""
+
+    def read(native: Native) -> dict[str, Any] | None:
+        known = {"type", "media_type", "data", "url", "file_id"}
+        return kind.read(native) if set(native.get("source", ())) <= known else None
+
+    return Kind(kind.name, read, kind.write, kind.tree)
+
+
+BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {
+    "thinking": (THINKING,),
+    "redacted_thinking": (REDACTED,),
+    "tool_use": (TOOL_USE,),
+    "server_tool_use": (SERVER_USE,),
+    "mcp_tool_use": (MCP_USE,),
+    "image": tuple(_nested_only(kind) for kind in _source_kinds("image", "image")),
+    "document": tuple(_nested_only(kind) for kind in _source_kinds("document", "file")),
+    **{
+        f"{tool}_tool_result": (SERVER_RESULT,)
+        for tool in (
+            "web_search",
+            "web_fetch",
+            "code_execution",
+            "bash_code_execution",
+            "text_editor_code_execution",
+            "tool_search",
+            "advisor",
+        )
+    },
+}

@@ -1,0 +1,187 @@
+"""What a native block kind is: a pair of pure functions, native -> neutral and neutral -> native.
+
+A kind is declared by a table of paths. `read` gives the neutral block or None where the native block is of another
+shape; `write` gives the native block back in the kind's own key order. Whoever stores a block proves that
+`write(read(native))` has the same bytes; `order_code` says how the keys must be moved for that, `reordered` moves them.
+Knows nothing of LangChain classes, Redis or storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+Native: TypeAlias = Any
+Tree: TypeAlias = dict[str, "Tree"]
+
+_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_ABSENT: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One native block kind. `name` is its word in stored state; it never changes its meaning."""
+
+    name: str
+    read: Callable[[Native], dict[str, Any] | None]
+    write: Callable[[Mapping[str, Any]], Native]
+    tree: Tree = field(default_factory=dict)
+    """The nested maps whose key order `order_code` notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    native: tuple[str, ...]
+    neutral: tuple[str, ...] = ()
+    constant: Any = _ABSENT
+
+
+def table_kind(
+    name: str,
+    neutral: str,
+    *,
+    fields: Mapping[str, str],
+    constants: Mapping[str, Any] | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    after_read: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None,
+    before_write: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+) -> Kind:
+    """Declare a kind.
+
+    Args:
+        name: Its word in stored state.
+        neutral: The neutral block type.
+        fields: Native path to neutral path, dotted, in the native's own key order; the first one is required.
+        constants: Native paths with the one value they have in this kind (`type`, nested `source.type`).
+        fixed: Neutral keys that this kind implies and the native does not spell.
+        after_read: Refines the neutral block; None refuses it.
+        before_write: Undoes `after_read`.
+    """
+    paths = [_Path(_split(path), constant=value) for path, value in (constants or {}).items()]
+    paths += [_Path(_split(path), _split(to)) for path, to in fields.items()]
+    required = [path for path in paths if path.constant is not _ABSENT]
+    required += [path for path in paths if path.constant is _ABSENT][:1]
+    layout = _Layout(tuple(paths), tuple(required), neutral, dict(fixed or {}))
+
+    def read(native: Native) -> dict[str, Any] | None:
+        block = layout.read(native)
+        return block if block is None or after_read is None else after_read(block)
+
+    def write(block: Mapping[str, Any]) -> Native:
+        return layout.write(dict(block) if before_write is None else before_write(dict(block)))
+
+    return Kind(name, read, write, _tree(path.native for path in paths))
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    paths: tuple[_Path, ...]
+    required: tuple[_Path, ...]
+    neutral: str
+    fixed: dict[str, Any]
+
+    def read(self, native: Native) -> dict[str, Any] | None:
+        if not isinstance(native, dict) or not all(_present(native, path) for path in self.required):
+            return None
+        block: dict[str, Any] = {"type": self.neutral, **self.fixed}
+        heads = {path.native[0] for path in self.paths}
+        for path in self.paths:
+            value = _get(native, path.native)
+            if path.neutral and value is not _ABSENT:
+                _put(block, path.neutral, value)
+        return _with_rest(block, {key: value for key, value in native.items() if key not in heads})
+
+    def write(self, block: Mapping[str, Any]) -> Native:
+        native: dict[str, Any] = {}
+        for path in self.paths:
+            value = path.constant if path.constant is not _ABSENT else _get(block, path.neutral)
+            if value is not _ABSENT:
+                _put(native, path.native, value)
+        if "cache_hint" in block:
+            native["cache_control"] = block["cache_hint"]
+        named = {path.neutral[1] for path in self.paths if len(path.neutral) == 2}
+        native.update((key, value) for key, value in block.get("extras", {}).items() if key not in named)
+        return native
+
+
+def _with_rest(block: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
+    if "cache_control" in rest:
+        block["cache_hint"] = rest.pop("cache_control")
+    if rest:
+        block["extras"] = {**block.get("extras", {}), **rest}
+    return block
+
+
+def _split(path: str) -> tuple[str, ...]:
+    return tuple(path.split("."))
+
+
+def _get(tree: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        if not isinstance(tree, dict) or key not in tree:
+            return _ABSENT
+        tree = tree[key]
+    return tree
+
+
+def _put(tree: dict[str, Any], path: Sequence[str], value: Any) -> None:
+    for key in path[:-1]:
+        tree = tree.setdefault(key, {})
+    tree[path[-1]] = value
+
+
+def _present(native: dict[str, Any], path: _Path) -> bool:
+    value = _get(native, path.native)
+    return value is not _ABSENT and (path.constant is _ABSENT or (value is path.constant or value == path.constant))
+
+
+def _tree(paths: Iterator[tuple[str, ...]]) -> Tree:
+    tree: Tree = {}
+    for path in paths:
+        branch = tree
+        for key in path[:-1]:
+            branch = branch.setdefault(key, {})
+    return tree
+
+
+def order_code(ours: Any, theirs: Any, tree: Tree) -> str | None:
+    """Note how the keys of `ours` must be moved to stand as in `theirs`.
+
+    Returns:
+        "" where nothing moves, else "/" and one digit per key for each map of the tree; None where the keys differ.
+    """
+    parts: list[str] = []
+    if not _note_order(ours, theirs, tree=tree, parts=parts):
+        return None
+    code = "/" + "/".join(parts)
+    return "" if not code.strip("/") else code
+
+
+def _note_order(ours: Any, theirs: Any, *, tree: Tree, parts: list[str]) -> bool:
+    if not isinstance(ours, dict) or not isinstance(theirs, dict):
+        parts.append("")
+        return True
+    keys = list(ours)
+    if len(keys) != len(theirs) or len(keys) > len(_DIGITS) or ours.keys() != theirs.keys():
+        return False
+    moved = keys != list(theirs)
+    parts.append("".join(_DIGITS[keys.index(key)] for key in theirs) if moved else "")
+    return all(_note_order(ours[key], theirs[key], tree=tree[key], parts=parts) for key in tree if key in ours)
+
+
+def reordered(native: Any, code: str, tree: Tree) -> Any:
+    """Move the keys of a written native block as `order_code` noted."""
+    if not code:
+        return native
+    return _moved(native, iter(code[1:].split("/")), tree)
+
+
+def _moved(native: Any, parts: Iterator[str], tree: Tree) -> Any:
+    digits = next(parts)
+    if not isinstance(native, dict):
+        return native
+    inner = {key: _moved(native[key], parts, tree[key]) for key in tree if key in native}
+    keys = list(native)
+    order = [keys[_DIGITS.index(digit)] for digit in digits] if digits else keys
+    return {key: inner.get(key, native[key]) for key in order}

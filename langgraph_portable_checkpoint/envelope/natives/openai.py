@@ -1,0 +1,272 @@
+"""Native blocks of OpenAI Chat Completions and Responses, and of the hosts that speak Chat Completions.
+
+Source: openai 3.57 types; langchain-openai 1.7; rules C11, C12, R2, R7, R12.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from langgraph_portable_checkpoint.envelope.natives.kind import Kind, table_kind
+from langgraph_portable_checkpoint.envelope.natives.standard import REFUSAL, text_block
+
+_DATA_URL: Final = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,", re.ASCII)
+_INT64: Final = range(-(2**63), 2**64)
+
+
+def _split_data_url(block: dict[str, Any]) -> dict[str, Any] | None:
+    url = block.get("url")
+    if url is None:
+        return block
+    found = _DATA_URL.match(url) if isinstance(url, str) else None
+    if found:
+        del block["url"]
+        block.update(mime_type=found[1], base64=url[found.end() :])
+    return block if isinstance(url, str) else None
+
+
+def _join_data_url(block: dict[str, Any]) -> dict[str, Any]:
+    if "base64" in block:
+        block["url"] = f"data:{block.pop('mime_type')};base64,{block.pop('base64')}"
+    return block
+
+
+def _media_kind(name: str, neutral: str, **table: Any) -> Kind:
+    return table_kind(name, neutral, after_read=_split_data_url, before_write=_join_data_url, **table)
+
+
+_AUDIO: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+_FORMATS: Final = {mime: name for name, mime in _AUDIO.items()}
+
+
+def _audio_mime(block: dict[str, Any]) -> dict[str, Any] | None:
+    spelled = block.get("mime_type")
+    if not isinstance(spelled, str):
+        return None
+    return {**block, "mime_type": _AUDIO.get(spelled, f"audio/{spelled}")}
+
+
+def _audio_format(block: dict[str, Any]) -> dict[str, Any]:
+    mime = block["mime_type"]
+    return {**block, "mime_type": _FORMATS.get(mime, mime.removeprefix("audio/"))}
+
+
+def _int64(text: str) -> int:
+    number = int(text)
+    if number not in _INT64:
+        raise ValueError("an integer beyond 64 bit has no wire form")
+    return number
+
+
+def parse_arguments(arguments: Any) -> dict[str, Any] | None:
+    """Read the JSON object of a call's `arguments`; None where it is not one."""
+    if not isinstance(arguments, str):
+        return None
+    try:
+        args = json.loads(arguments, parse_int=_int64) if arguments else None
+        if "\\u" in arguments:
+            SPELLINGS[0](args).encode()  # a lone surrogate has no wire form
+    except (ValueError, RecursionError):
+        return None
+    return args if isinstance(args, dict) else None
+
+
+SPELLINGS: Final[tuple[Callable[[Any], str], ...]] = (
+    json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode,
+    json.JSONEncoder(ensure_ascii=False).encode,
+    json.JSONEncoder(separators=(",", ":")).encode,
+    json.JSONEncoder().encode,
+)
+"""The usual ways to spell a JSON object; a stored call notes the number of the one that gives its bytes."""
+
+
+def spelling_of(args: Any, arguments: str) -> int | None:
+    """Find the usual spelling that gives exactly `arguments`."""
+    return next((number for number, spell in enumerate(SPELLINGS) if spell(args) == arguments), None)
+
+
+def _valid(block: dict[str, Any]) -> dict[str, Any] | None:
+    args = parse_arguments(block["arguments"])
+    return None if args is None else {**block, "args": args}
+
+
+def _invalid(block: dict[str, Any]) -> dict[str, Any] | None:
+    wrong = isinstance(block["args"], str) and parse_arguments(block["args"]) is None
+    return block if wrong else None
+
+
+def _call_kinds(name: str, *, constants: dict[str, Any], fields: dict[str, str], arguments: str) -> tuple[Kind, Kind]:
+    valid = {arguments: "arguments", **fields}
+    invalid = {arguments: "args", **fields}
+    return (
+        table_kind(name, "tool_call", constants=constants, fields=valid, after_read=_valid),
+        table_kind(f"{name}.invalid", "invalid_tool_call", constants=constants, fields=invalid, after_read=_invalid),
+    )
+
+
+FUNCTION_CALL: Final = _call_kinds(
+    "function_call",
+    constants={"type": "function_call"},
+    fields={"name": "name", "call_id": "id", "id": "extras.item_id", "status": "extras.status"},
+    arguments="arguments",
+)
+CHAT_CALL: Final = _call_kinds(
+    "chat_call",
+    constants={"type": "function"},
+    fields={"function.name": "name", "id": "id"},
+    arguments="function.arguments",
+)
+LEGACY_CALL: Final = _call_kinds("legacy_call", constants={}, fields={"name": "name"}, arguments="arguments")
+CUSTOM_CALL: Final = table_kind(
+    "custom_call",
+    "tool_call",
+    constants={"type": "custom_tool_call"},
+    fields={"input": "args.__arg1", "name": "name", "call_id": "id", "id": "extras.item_id"},
+)
+
+
+def _summary(block: dict[str, Any]) -> dict[str, Any] | None:
+    parts = block["extras"].get("summary")
+    if not isinstance(parts, list):
+        return None
+    if any(not isinstance(part, dict) or list(part) not in _SUMMARY_ORDERS for part in parts):
+        return None
+    texts = [part["text"] for part in parts]
+    if any(not isinstance(text, str) for text in texts):
+        return None
+    extras = {key: value for key, value in block["extras"].items() if key != "summary"}
+    if len(texts) > 1:
+        extras["summary"] = texts
+    block = {**block, "reasoning": "\n\n".join(texts), "extras": extras}
+    if not extras:
+        del block["extras"]
+    return block
+
+
+_SUMMARY_ORDERS: Final = (["type", "text"], ["text", "type"])
+
+
+def _write_summary(order: list[str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def before_write(block: dict[str, Any]) -> dict[str, Any]:
+        texts = block.get("extras", {}).get("summary")
+        if texts is None:
+            texts = [block["reasoning"]] if block["reasoning"] else []
+        parts = [{key: text if key == "text" else "summary_text" for key in order} for text in texts]
+        return {**block, "extras": {**block.get("extras", {}), "summary": parts}}
+
+    return before_write
+
+
+REASONING: Final = tuple(
+    table_kind(
+        name,
+        "reasoning",
+        constants={"type": "reasoning"},
+        fields={"summary": "extras.summary", "id": "id", "encrypted_content": "extras.encrypted_content"},
+        after_read=_summary,
+        before_write=_write_summary(order),
+    )
+    for name, order in zip(("rs", "rs2"), _SUMMARY_ORDERS, strict=True)
+)
+
+
+def _hosted(tool: str, **fields: str) -> Kind:
+    table = {"id": "id", **fields}
+    constants = {"type": f"{tool}_call"}
+    fixed = {} if "name" in fields else {"name": tool}
+    return table_kind(f"{tool}_call", "server_tool_call", constants=constants, fields=table, fixed=fixed)
+
+
+HOSTED: Final = (
+    _hosted("web_search", action="args"),
+    _hosted("file_search"),
+    _hosted("code_interpreter"),
+    _hosted("image_generation"),
+    _hosted("mcp", name="name"),
+)
+
+
+def _text_kind(native: str) -> Kind:
+    return table_kind(native, "text", constants={"type": native}, fields={"text": "text"}, after_read=text_block)
+
+
+IMAGE_URL: Final = _media_kind(
+    "image_url",
+    "image",
+    constants={"type": "image_url"},
+    fields={"image_url.url": "url", "image_url.detail": "detail"},
+)
+IMAGE_STRING: Final = _media_kind("image_string", "image", constants={"type": "image_url"}, fields={"image_url": "url"})
+INPUT_AUDIO: Final = table_kind(
+    "input_audio",
+    "audio",
+    constants={"type": "input_audio"},
+    fields={"input_audio.data": "base64", "input_audio.format": "mime_type"},
+    after_read=_audio_mime,
+    before_write=_audio_format,
+)
+FILE_DATA: Final = _media_kind(
+    "file_data",
+    "file",
+    constants={"type": "file"},
+    fields={"file.file_data": "url", "file.filename": "filename"},
+)
+FILE_ID: Final = table_kind(
+    "file_id",
+    "file",
+    constants={"type": "file"},
+    fields={"file.file_id": "file_id", "file.filename": "filename"},
+)
+INPUT_IMAGE: Final = (
+    _media_kind(
+        "input_image",
+        "image",
+        constants={"type": "input_image"},
+        fields={"image_url": "url", "detail": "detail"},
+    ),
+    table_kind(
+        "input_image.id",
+        "image",
+        constants={"type": "input_image"},
+        fields={"file_id": "file_id", "detail": "detail"},
+    ),
+)
+INPUT_FILE: Final = (
+    _media_kind(
+        "input_file",
+        "file",
+        constants={"type": "input_file"},
+        fields={"file_data": "url", "filename": "filename"},
+    ),
+    table_kind(
+        "input_file.id",
+        "file",
+        constants={"type": "input_file"},
+        fields={"file_id": "file_id", "filename": "filename"},
+    ),
+    table_kind(
+        "input_file.url",
+        "file",
+        constants={"type": "input_file"},
+        fields={"file_url": "url", "filename": "filename"},
+    ),
+)
+
+BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {
+    "refusal": (REFUSAL,),
+    "function_call": FUNCTION_CALL,
+    "function": CHAT_CALL,
+    "custom_tool_call": (CUSTOM_CALL,),
+    "reasoning": REASONING,
+    "output_text": (_text_kind("output_text"),),
+    "input_text": (_text_kind("input_text"),),
+    "image_url": (IMAGE_URL, IMAGE_STRING),
+    "input_audio": (INPUT_AUDIO,),
+    "file": (FILE_DATA, FILE_ID),
+    "input_image": INPUT_IMAGE,
+    "input_file": INPUT_FILE,
+    **{kind.name: (kind,) for kind in HOSTED},
+}

@@ -1,0 +1,82 @@
+"""Blocks that are already neutral (LangChain's v1 standard blocks), plain strings, and the last resort.
+
+Source: langchain_core.messages.content, langchain-core 1.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from langgraph_portable_checkpoint.envelope.natives.kind import Kind, Native, table_kind
+
+_MEDIA_KEYS: Final = frozenset(
+    {"type", "id", "mime_type", "base64", "url", "file_id", "index", "extras", "cache_control"}
+)
+_KEYS: Final[dict[str, frozenset[str]]] = {
+    "text": frozenset({"type", "id", "text", "extras", "cache_control", "index"}),
+    "reasoning": frozenset({"type", "id", "reasoning", "extras", "index"}),
+    "refusal": frozenset({"type", "id", "refusal", "extras", "index"}),
+    "tool_call": frozenset({"type", "id", "name", "args", "extras", "index", "cache_control"}),
+    "invalid_tool_call": frozenset({"type", "id", "name", "args", "error", "extras", "index"}),
+    "image": _MEDIA_KEYS,
+    "audio": _MEDIA_KEYS,
+    "video": _MEDIA_KEYS,
+    "file": _MEDIA_KEYS | {"filename"},
+    "text-plain": _MEDIA_KEYS | {"text", "title", "context"},
+    "server_tool_call": frozenset({"type", "id", "name", "args", "extras", "index"}),
+    "server_tool_result": frozenset({"type", "id", "tool_call_id", "status", "output", "extras", "index"}),
+    "non_standard": frozenset({"type", "id", "value", "index"}),
+}
+_REQUIRED: Final[dict[str, tuple[str, type]]] = {
+    "text": ("text", str),
+    "reasoning": ("type", str),
+    "refusal": ("refusal", str),
+    "tool_call": ("args", dict),
+    "server_tool_call": ("name", str),
+    "server_tool_result": ("tool_call_id", str),
+    "non_standard": ("value", object),
+}
+
+
+def _read_standard(native: Native) -> dict[str, Any] | None:
+    if not isinstance(native, dict) or not native.keys() <= _KEYS.get(native["type"], frozenset()):
+        return None
+    key, wanted = _REQUIRED.get(native["type"], ("type", str))
+    if not isinstance(native.get(key), wanted) or not isinstance(native.get("extras", {}), dict):
+        return None
+    return {("cache_hint" if key == "cache_control" else key): value for key, value in native.items()}
+
+
+def _write_standard(block: Mapping[str, Any]) -> Native:
+    return {("cache_control" if key == "cache_hint" else key): value for key, value in block.items()}
+
+
+def _read_string(native: Native) -> dict[str, Any] | None:
+    return {"type": "text", "text": native} if isinstance(native, str) else None
+
+
+STANDARD: Final = Kind("v1", _read_standard, _write_standard)
+STRING: Final = Kind("str", _read_string, lambda block: block["text"])
+VERBATIM: Final = Kind("any", lambda native: {"type": "non_standard", "value": native}, lambda block: block["value"])
+
+
+def text_block(block: dict[str, Any]) -> dict[str, Any] | None:
+    """Accept a block whose `text` is a string."""
+    return block if isinstance(block.get("text"), str) else None
+
+
+def reasoning_block(block: dict[str, Any]) -> dict[str, Any] | None:
+    """Accept a block whose `reasoning` is a string."""
+    return block if isinstance(block.get("reasoning"), str) else None
+
+
+def call_block(block: dict[str, Any]) -> dict[str, Any] | None:
+    """Accept a tool call whose arguments are a map."""
+    return block if isinstance(block.get("args"), dict) else None
+
+
+TEXT: Final = table_kind(
+    "text", "text", constants={"type": "text"}, fields={"text": "text", "id": "id"}, after_read=text_block
+)
+REFUSAL: Final = table_kind("refusal", "refusal", constants={"type": "refusal"}, fields={"refusal": "refusal"})

@@ -1,0 +1,75 @@
+"""Who produced a message: response metadata read as origin and stop reason, and written back.
+
+Source: response_metadata of langchain-openai 1.7, -anthropic 1.7, -google-genai 4.4, -aws 1.9, -mistralai 1.1,
+-groq 1.1, -fireworks 1.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+_PROVIDERS: Final[dict[str, str]] = {
+    "google_genai": "google",
+    "google_vertexai": "google-vertex",
+    "bedrock_converse": "bedrock",
+    "amazon_bedrock": "bedrock",
+    "mistralai": "mistral",
+}
+"""LangChain's provider words where ours differ."""
+_APIS: Final[dict[str, str]] = {
+    "bedrock_converse": "converse",
+    "anthropic": "messages",
+    "google_genai": "generate-content",
+}
+_STOP_KEYS: Final = ("finish_reason", "stop_reason", "stopReason", "done_reason")
+_MODEL_KEYS: Final = ("model_name", "model", "model_id")
+
+
+def _first(metadata: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
+    return next((metadata[key] for key in keys if isinstance(metadata.get(key), str)), None)
+
+
+def _api(metadata: Mapping[str, Any], word: str | None) -> str | None:
+    if word == "openai" or metadata.get("object") == "response":
+        response_id = metadata.get("id")
+        responses = metadata.get("object") == "response" or str(response_id).startswith("resp_")
+        return "responses" if responses else "chat"
+    return _APIS.get(word or "")
+
+
+def read_origin(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a message's response metadata as an origin; keys that are not known are left out."""
+    word = _first(metadata, ("model_provider",))
+    origin = {
+        "provider": _PROVIDERS.get(word, word) if word else None,
+        "model": _first(metadata, _MODEL_KEYS),
+        "api": _api(metadata, word),
+        "response_id": _first(metadata, ("id",)),
+    }
+    return {key: value for key, value in origin.items() if value is not None}
+
+
+def read_stop_reason(metadata: Mapping[str, Any]) -> str | None:
+    """Read why the model stopped, in the provider's own word."""
+    return _first(metadata, _STOP_KEYS)
+
+
+def _write_provider(envelope: Mapping[str, Any]) -> Any:
+    origin = envelope.get("origin", {})
+    provider, api = origin.get("provider"), origin.get("api")
+    words = [word for word, ours in _PROVIDERS.items() if ours == provider and _APIS.get(word) == api]
+    return words[0] if words else provider
+
+
+def _write_origin(key: str) -> Callable[[Mapping[str, Any]], Any]:
+    return lambda envelope: envelope.get("origin", {}).get(key)
+
+
+DERIVED_METADATA: Final[dict[str, Callable[[Mapping[str, Any]], Any]]] = {
+    "model_provider": _write_provider,
+    **{key: _write_origin("model") for key in _MODEL_KEYS},
+    "id": _write_origin("response_id"),
+    **{key: lambda envelope: envelope.get("stop_reason") for key in _STOP_KEYS},
+}
+"""Response metadata keys whose values the neutral part already holds."""
