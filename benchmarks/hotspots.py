@@ -1,4 +1,4 @@
-"""Where a saver's own time goes: ``python -m benchmarks.hotspots [--saver NAME] [--turns 200] [--top 15]``.
+"""Where a saver's own time and memory go: ``python -m benchmarks.hotspots [--saver NAME] [--turns 200] [--top 15]``.
 
 Profiles only the saver's methods, awaited, so that everything runs in one thread; the engine and the model are left out.
 """
@@ -35,26 +35,28 @@ class ProfiledCpu(SaverCpu):
                     self.profile.disable()
 
 
-def profiled(saver: str, *, turns: int) -> cProfile.Profile:
-    """Drive one saver through `turns` turns and return the profile of its methods."""
+def profiled(saver: str, *, turns: int) -> tuple[cProfile.Profile, dict[bytes, int]]:
+    """Drive one saver through `turns` turns and return the profile of its methods, and the sizes of its keys if it has a server."""
     contender = next(contender for contender in CONTENDERS if contender.name == saver)
     cpu = ProfiledCpu()
     with counting_clients() as traffic, open_lane(contender, traffic=traffic, use_async=True, cpu=cpu) as lane:
         for _ in range(turns):
             lane.take_turn()
-    return cpu.profile
+        return cpu.profile, lane.meter.key_sizes() if lane.meter else {}
 
 
 def main() -> None:
-    """Print the hot spots, by own time and by time with callees."""
+    """Print the hot spots, by own time and by time with callees, and the largest keys."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hotspots", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--saver", default=OURS, choices=[contender.name for contender in CONTENDERS])
     parser.add_argument("--turns", type=int, default=200)
     parser.add_argument("--top", type=int, default=15)
     arguments = parser.parse_args()
-    stats = pstats.Stats(profiled(arguments.saver, turns=arguments.turns))
+    profile, sizes = profiled(arguments.saver, turns=arguments.turns)
     for order in ("tottime", "cumulative"):
-        stats.sort_stats(order).print_stats(arguments.top)
+        pstats.Stats(profile).sort_stats(order).print_stats(arguments.top)
+    for key, size_bytes in sorted(sizes.items(), key=lambda item: -item[1])[: arguments.top]:
+        print(f"{size_bytes:>12,} bytes  {key.decode(errors='replace')}")
 
 
 if __name__ == "__main__":

@@ -197,15 +197,21 @@ class ServerMeter:
         """Return the size of all keys. Slow for savers with many keys; not part of any timing."""
         with self._unseen():
             grown = int(self._client.info("memory")["used_memory"]) - self._memory_at_start
-            keys = list(self._client.scan_iter(count=1000))
-            size_bytes = sum(self._key_sizes(keys[start : start + 1000]) for start in range(0, len(keys), 1000))
-        return Footprint(size_bytes=min(size_bytes, grown), used_memory_bytes=grown, keys=len(keys))
+        sizes = self.key_sizes()
+        return Footprint(size_bytes=min(sum(sizes.values()), grown), used_memory_bytes=grown, keys=len(sizes))
 
-    def _key_sizes(self, keys: list[bytes]) -> int:
+    def key_sizes(self) -> dict[bytes, int]:
+        """Return MEMORY USAGE of every key, all elements sampled."""
+        with self._unseen():
+            keys = list(self._client.scan_iter(count=1000))
+            batches = [keys[start : start + 1000] for start in range(0, len(keys), 1000)]
+            return {key: size for batch in batches for key, size in zip(batch, self._sizes(batch), strict=True)}
+
+    def _sizes(self, keys: list[bytes]) -> list[int]:
         pipeline = self._client.pipeline(transaction=False)
         for key in keys:
             pipeline.memory_usage(key, samples=0)
-        return sum(size or 0 for size in pipeline.execute())
+        return [size or 0 for size in pipeline.execute()]
 
     @contextmanager
     def _unseen(self) -> Iterator[None]:
