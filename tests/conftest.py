@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import ssl
 import uuid
@@ -11,10 +12,21 @@ from pathlib import Path
 
 import pytest
 import trustme
+from hypothesis import HealthCheck, settings
 
 from tests import servers
 from tests.proxy import Proxy
 from tests.servers import BUILDS, DEFAULT_BUILD, Cluster, Room, SentinelSetup, Server
+
+# Machines that run tests are slow and shared: seconds tell nothing here. CI draws the same examples each time.
+settings.register_profile(
+    "shared",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("shared")
 
 CORPUS = Path(__file__).resolve().parents[1] / "../shared/corpus"
 
