@@ -6,14 +6,16 @@ path. Both give the same fact for the same message. Knows nothing of turns, stor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage
 
+from langgraph_portable_checkpoint.envelope.fields import read_fields
 from langgraph_portable_checkpoint.envelope.model import MEDIA_TYPES, MessageEnvelope, Role
+from langgraph_portable_checkpoint.envelope.origins import read_origin
 
 SUMMARY_SOURCES: Final = frozenset({"summarization", "summary", "compaction", "compact", "isCompactSummary"})
 """Values of LangChain's `lc_source`, and of an envelope's `extras`, that mark a summary of earlier messages."""
@@ -63,58 +65,87 @@ def fact_of_envelope(envelope: MessageEnvelope) -> MessageFact:
     role = envelope["role"]
     content = envelope["content"]
     origin = envelope.get("origin") or {}
-    extras = envelope.get("extras") or {}
+    told = _told_by(envelope)
     usage = envelope.get("usage")
     return MessageFact(
         role=role,
-        typed_by_user=role == "user" and envelope.get("typed_by_user", True),
+        typed_by_user=role == "user" and envelope.get("typed_by_user", True) and not _source_of(told),
         tool_calls=tuple(block.get("id") for block in content if block["type"] == "tool_call"),
         tool_call_id=envelope.get("tool_call_id"),
-        summary=_marks_summary(extras),
+        summary=_source_of(told) in SUMMARY_SOURCES or told.get("isCompactSummary") is True,
         provider=origin.get("provider"),
         model=origin.get("model"),
         usage=usage,
         response_id=origin.get("response_id"),
         media=tuple(_media_of_block(block) for block in content if block["type"] in MEDIA_TYPES),
-        cost=_cost_of(usage, extras),
+        cost=_cost_of(usage, told),
         created_at=envelope.get("created_at"),
     )
 
 
 def fact_of_message(message: BaseMessage) -> MessageFact:
-    """Return the fact of a LangChain message without building its envelope.
+    """Return the fact of a LangChain message, without building its envelope where the message is an everyday one.
 
-    Text content costs a few microseconds. Content in blocks is only searched for media parts.
+    Text, and content blocks that are text, thinking or calls known to `.tool_calls`, cost a few microseconds. Other
+    messages (media, foreign shapes, unknown classes) are read as an envelope is, but not proven or serialized.
     """
-    role = _ROLES.get(message.type) or _role_of_chat(message)
-    kwargs = message.additional_kwargs
+    kind: object = message.type
+    role = _ROLES.get(kind) if isinstance(kind, str) else None
+    if role is None or not _is_everyday(message):
+        reading = read_fields(message.model_dump())
+        return fact_of_envelope(cast(MessageEnvelope, {**reading.envelope, "state": reading.state}))
+    source = message.additional_kwargs.get("lc_source") if message.additional_kwargs else None
+    source = source if isinstance(source, str) else None
     if role == "assistant":
-        return _fact_of_answer(message, kwargs)
-    source = kwargs.get("lc_source") if kwargs else None
+        return _fact_of_answer(message, source)
     return MessageFact(
         role=role,
-        typed_by_user=role == "user" and not isinstance(source, str),
+        typed_by_user=role == "user" and source is None,
         tool_call_id=getattr(message, "tool_call_id", None) if role == "tool" else None,
-        summary=isinstance(source, str) and source in SUMMARY_SOURCES,
-        media=_media_of_content(message.content),
+        summary=source in SUMMARY_SOURCES,
     )
 
 
-def _fact_of_answer(message: BaseMessage, kwargs: Mapping[str, Any]) -> MessageFact:
+def _fact_of_answer(message: BaseMessage, source: str | None) -> MessageFact:
     metadata = message.response_metadata
-    usage = getattr(message, "usage_metadata", None)
+    origin = read_origin(metadata) if metadata else {}
+    usage = getattr(message, "usage_metadata", None) or None
+    calls = getattr(message, "tool_calls", None)
     return MessageFact(
         role="assistant",
-        tool_calls=tuple(call["id"] for call in getattr(message, "tool_calls", ())),
-        summary=bool(kwargs) and kwargs.get("lc_source") in SUMMARY_SOURCES,
-        provider=metadata.get("model_provider"),
-        model=metadata.get("model_name") or metadata.get("model"),
+        tool_calls=tuple([call["id"] for call in calls]) if calls else (),
+        summary=source in SUMMARY_SOURCES,
+        provider=origin.get("provider"),
+        model=origin.get("model"),
         usage=usage,
-        response_id=metadata.get("id"),
-        media=_media_of_content(message.content),
+        response_id=origin.get("response_id"),
         cost=_cost_of(usage, {"response_metadata": metadata}) if metadata or usage else None,
     )
 
+
+def _is_everyday(message: BaseMessage) -> bool:
+    """Tell whether the content holds no media, and no call that `.tool_calls` does not name too."""
+    content = message.content
+    if isinstance(content, str):
+        return True
+    if not isinstance(content, list):
+        return False
+    known = {call["id"] for call in getattr(message, "tool_calls", ())}
+    return all(_is_plain(block, known) for block in content)
+
+
+def _is_plain(block: object, known: set[str | None]) -> bool:
+    if not isinstance(block, dict):
+        return isinstance(block, str)
+    kind = block.get("type")
+    if not isinstance(kind, str):
+        return False
+    return kind in _PLAIN_BLOCKS or (kind in _CALL_BLOCKS and block.get(_CALL_BLOCKS[kind]) in known)
+
+
+_PLAIN_BLOCKS: Final = frozenset({"text", "thinking", "redacted_thinking", "reasoning"})
+_CALL_BLOCKS: Final = {"tool_use": "id", "tool_call": "id", "function_call": "call_id"}
+"""Where a native content block that is a client tool call keeps the call's id."""
 
 _ROLES: Final[Mapping[str, Role]] = {
     "human": "user",
@@ -125,30 +156,20 @@ _ROLES: Final[Mapping[str, Role]] = {
     "SystemMessageChunk": "system",
     "tool": "tool",
     "ToolMessageChunk": "tool",
-    "function": "tool",
-    "FunctionMessageChunk": "tool",
-}
-_CHAT_ROLES: Final[Mapping[str, Role]] = {
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "model": "assistant",
-    "system": "system",
-    "developer": "system",
-    "tool": "tool",
-    "function": "tool",
 }
 
 
-def _role_of_chat(message: BaseMessage) -> Role:
-    return _CHAT_ROLES.get(getattr(message, "role", ""), "other")
+def _told_by(envelope: MessageEnvelope) -> Mapping[str, Any]:
+    """Return what the source said beside the neutral part: fields without a neutral place, and the residual state."""
+    state = envelope.get("state")
+    extras = envelope.get("extras") or {}
+    return {**state, **extras} if isinstance(state, Mapping) else extras
 
 
-def _marks_summary(extras: Mapping[str, Any]) -> bool:
-    kwargs = extras.get("additional_kwargs")
-    source = extras.get("lc_source") or (kwargs.get("lc_source") if isinstance(kwargs, Mapping) else None)
-    return (isinstance(source, str) and source in SUMMARY_SOURCES) or extras.get("isCompactSummary") is True
+def _source_of(told: Mapping[str, Any]) -> str | None:
+    kwargs = told.get("additional_kwargs")
+    source = kwargs.get("lc_source") if isinstance(kwargs, Mapping) else told.get("lc_source")
+    return source if isinstance(source, str) else None
 
 
 def _cost_of(usage: Mapping[str, Any] | None, extras: Mapping[str, Any]) -> float | None:
@@ -164,53 +185,24 @@ def _cost_of(usage: Mapping[str, Any] | None, extras: Mapping[str, Any]) -> floa
     return None
 
 
-_MEDIA_BLOCKS: Final = frozenset(
-    (
-        *MEDIA_TYPES,
-        "image_url",
-        "input_image",
-        "input_audio",
-        "input_file",
-        "document",
-        "media",
-        "file_url",
-        "video_url",
-    )
-)
-
-
-def _media_of_content(content: str | Sequence[Any]) -> tuple[MediaFact, ...]:
-    if isinstance(content, str):
-        return ()
-    return tuple(
-        _media_of_block(block) for block in content if isinstance(block, dict) and block.get("type") in _MEDIA_BLOCKS
-    )
-
-
 def _media_of_block(block: Mapping[str, Any]) -> MediaFact:
-    """Return the media fact of a neutral block, or of a provider's own media block."""
-    nested = next((v for k in _NESTED if isinstance(v := block.get(k), (Mapping, str)) and v), None)
-    if isinstance(nested, Mapping):
-        block = {**nested, **{k: v for k, v in block.items() if k not in _NESTED}}
-    elif nested is not None:
-        block = {"url": nested, **{k: v for k, v in block.items() if k not in _NESTED}}
-    mime_type = block.get("mime_type") or block.get("media_type")
-    url = block.get("url") or block.get("image_url") or block.get("file_data")
+    """Return the media fact of a neutral block: named by digest, store ref, file id or URL, or still inline."""
+    media = block.get("media")
+    about: Mapping[str, Any] = {**block, **media} if isinstance(media, Mapping) else block
+    mime_type, url = about.get("mime_type"), about.get("url")
+    mime_type = mime_type if isinstance(mime_type, str) else None
     if isinstance(url, str) and url.startswith("data:"):
-        head, _, payload = url[5:].partition(",")
+        head, _, payload = url.removeprefix("data:").partition(",")
         return MediaFact(None, mime_type or head.partition(";")[0] or None, _decoded_size(payload))
     for key in ("sha256", "ref", "file_id", "url"):
-        if isinstance(ref := block.get(key), str):
-            return MediaFact(ref, mime_type, _size_or_none(block.get("size_bytes")))
-    data = next((block[k] for k in ("base64", "data", "file_data") if k in block), None)
-    return MediaFact(None, mime_type, _decoded_size(data))
+        if isinstance(ref := about.get(key), str):
+            return MediaFact(ref, mime_type, _size_of(about))
+    return MediaFact(None, mime_type, _decoded_size(about.get("data") or about.get("base64")))
 
 
-_NESTED: Final = ("media", "image_url", "source", "input_audio", "file", "video_url", "file_url")
-
-
-def _size_or_none(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def _size_of(about: Mapping[str, Any]) -> int | None:
+    size = about.get("size_bytes", about.get("size"))
+    return size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None
 
 
 def _decoded_size(data: object) -> int | None:
@@ -218,4 +210,4 @@ def _decoded_size(data: object) -> int | None:
         return len(data)
     if not isinstance(data, str):
         return None
-    return len(data) * 3 // 4 - (data.count("=", -2) if data else 0)
+    return len(data.rstrip("=")) * 3 // 4

@@ -82,7 +82,7 @@ def _checked(
     if not isinstance(value, dict):
         raise CorruptRecordError(what, where=where, reason=f"a {type(value).__name__} stands where a map should")
     version = value.get("v")
-    if isinstance(version, int) and version > TURN_VERSION:
+    if type(version) is int and version > TURN_VERSION:
         raise FutureVersionError(what, where=where, found=version, supported=TURN_VERSION)
     problems = [name for name, check in required.items() if name not in value or not check(value[name])]
     problems += [name for name, check in optional.items() if name in value and not check(value[name])]
@@ -135,7 +135,7 @@ def _is_page_of_entries(value: Any) -> bool:
 
 
 _FIELDS: Final[Mapping[str, Check]] = {
-    "v": lambda value: value == TURN_VERSION,
+    "v": lambda value: type(value) is int and value == TURN_VERSION,
     "thread_id": _is_text,
     "turn": _is_number,
     "status": STATUSES.__contains__,
@@ -165,7 +165,7 @@ _OPTIONAL_FIELDS: Final[Mapping[str, Check]] = {
     "channel": _is_text,
 }
 _PAGE_FIELDS: Final[Mapping[str, Check]] = {
-    "v": lambda value: value == TURN_VERSION,
+    "v": lambda value: type(value) is int and value == TURN_VERSION,
     "turn": _is_number,
     "page": _is_number,
     "messages": _is_page_of_entries,
