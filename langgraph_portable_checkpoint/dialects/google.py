@@ -22,6 +22,7 @@ from .base import (
     IdRule,
     ImportOptions,
     MediaRule,
+    MediaSource,
     ReasoningRule,
     Rule,
     Target,
@@ -30,18 +31,24 @@ from .google_parts import camel
 from .google_read import API, NAME, PROVIDERS, Payload, Reader
 from .google_write import Writer, generation
 from .lint.google import RULES, lint_contents
+from .models import narrow_media
 from .report import Placed, Report
 
 TOOL_NAME: Final = IdRule(
     pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]*"), max_length=64, prefix="tool_", digest_length=24
 )
-_USER_MEDIA: Final = MediaRule(sources=frozenset({"base64", "url", "file_id"}))
 _TOOL_MEDIA: Final = MediaRule(
     sources=frozenset({"base64"}), mime_types=(r"image/(png|jpeg|webp)", "application/pdf", "text/plain")
 )
-_MEDIA_ROLES: Final = {
-    (role, kind): _USER_MEDIA for role in ("user", "assistant") for kind in ("image", "audio", "video", "file")
-}
+
+
+def _media(*, vertex: bool, nested: bool) -> dict[tuple[str, str], MediaRule]:
+    """The media table; `nested` is whether tool results may hold media (Gemini 3, G9)."""
+    any_source = frozenset[MediaSource]({"base64", "url", "file_id"})
+    rule = MediaRule(sources=any_source, schemes=("gs", "https", "http") if vertex else ("https", "http"))
+    kinds = ("image", "audio", "video", "file", "text-plain")
+    table = {(role, kind): rule for role in ("user", "assistant") for kind in kinds}
+    return table | ({("tool", kind): _TOOL_MEDIA for kind in ("image", "file", "text-plain")} if nested else {})
 
 
 class Google:
@@ -72,12 +79,13 @@ class Google:
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
         DeclaredLoss(rule="G6", kind="merged", when="consecutive model messages, the later of which calls a function"),
-        DeclaredLoss(rule="G8", kind="dropped", when="a function response that matches no call (import)"),
+        DeclaredLoss(rule="G8", kind="unresolved", when="a function response that matches no call (import)"),
         DeclaredLoss(rule="G10", kind="synthesized", when="a call that no Gemini model signed"),
         DeclaredLoss(rule="G10", kind="downgraded", when='such a call under missing_signature="text"'),
         DeclaredLoss(rule="G10", kind="dropped", when="a signature of another provider, platform or model family"),
         DeclaredLoss(rule="G12", kind="dropped", when="call ids, for Vertex"),
-        DeclaredLoss(rule="G1", kind="dropped", when="a content without parts (import)"),
+        DeclaredLoss(rule="G1", kind="dropped", when="a blank text; a content without parts (import)"),
+        DeclaredLoss(rule="G4", kind="dropped", when="a block that no part can say"),
         DeclaredLoss(rule="G14", kind="synthesized", when="a mime type, where none is known"),
         DeclaredLoss(rule="citations", kind="dropped", when="citations of a text"),
         DeclaredLoss(rule="cache_hint", kind="dropped", when="cache markers of other providers"),
@@ -88,7 +96,7 @@ class Google:
         """Describe what Gemini accepts; media inside tool results from Gemini 3 on."""
         vertex = options.profile == "vertex"
         nested = generation(options.model_name) >= 3
-        media = {**_MEDIA_ROLES, **({("tool", kind): _TOOL_MEDIA for kind in ("image", "file")} if nested else {})}
+        media = _media(vertex=vertex, nested=nested)
         return Target(
             dialect=self.name,
             providers=frozenset({PROVIDERS["vertex" if vertex else "gemini"]}),
@@ -102,8 +110,7 @@ class Google:
             tool_name=TOOL_NAME,
             result_order="call",
             invalid_arguments=False,
-            blank_text=not vertex,
-            media=media,
+            media=narrow_media(media, options.model),
             tool_media="keep" if nested else "user",
             reasoning=ReasoningRule(replay="same-model"),
             server_tools="items",
@@ -144,24 +151,24 @@ class Google:
 
 
 _CONCERNS: Final[Mapping[str, str]] = {
-    "system": "G14",
-    "mid_system": "G14",
-    "starts_with_user": "G6",
-    "ends_with_user": "G6",
-    "pairs": "G7",
     "dangling_call": "G7",
     "orphan_result": "G7",
     "duplicate_result": "G7",
+    "late_result": "G7",
     "result_order": "G7",
-    "adjacency": "G7",
     "tool_name": "G8",
-    "invalid_arguments": "G8",
-    "tool_media": "G9",
-    "media": "G14",
+    "role": "G2",
+    "mid_system": "G14",
+    "empty_message": "G3",
     "reasoning": "G10",
+    "refusal": "refusal",
+    "invalid_arguments": "G8",
     "server_tools": "G13",
-    "blank_text": "G1",
-    "empty": "G1",
+    "non_standard": "G4",
+    "media": "G14",
+    "tool_media": "G9",
+    "first_role": "G6",
+    "last_role": "G6",
 }
 
 

@@ -204,13 +204,14 @@ def answer_blocks(response: Mapping[str, Any], parts: Any) -> tuple[list[Block],
     status = "error" if "error" in response and not any(key in response for key in _ANSWER_KEYS) else "success"
     blocks: list[Block] = []
     if response:
-        blocks.append({"type": "text", "text": _answer_text(response)})
+        blocks.append({"type": "text", "text": answer_text(response)})
     for part in parts if isinstance(parts, list) else ():
         blocks.append(_answer_media(part))
     return blocks, status
 
 
-def _answer_text(response: Mapping[str, Any]) -> str:
+def answer_text(response: Mapping[str, Any]) -> str:
+    """Spell a function response as the text that a model sees of it elsewhere."""
     if len(response) == 1:
         (key, value), *_ = response.items()
         if key in (*_ANSWER_KEYS, "error") and isinstance(value, str):

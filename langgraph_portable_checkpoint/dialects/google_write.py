@@ -17,8 +17,10 @@ from typing import Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import IncompatibleHistoryError
 from .base import ExportOptions, Target, blocks_of
-from .google_parts import Part, camel_keys, is_part, native_part
+from .google_parts import Part, answer_text, camel_keys, is_part, native_part
 from .google_read import API, NAME
+from .models import model_family
+from .reasoning import origin_of
 from .report import Placed, Report
 
 DUMMY_SIGNATURE: Final = base64.b64encode(b"skip_thought_signature_validator").decode()
@@ -90,19 +92,28 @@ class Writer:
         for index, block in enumerate(placed.envelope["content"]):
             path = f"content[{index}]"
             part = self._raw(block, placed) or self._written(block, placed, path)
-            if part is None:
+            if part is None or self._is_blank(part, placed, path):
                 continue
             if block["type"] == "tool_call":
-                self.names[str(block.get("id"))] = str(block.get("name"))
+                self.names[block.get("id") or ""] = str(block.get("name"))
                 part = part if signed else self._signed(part, placed, path)
                 textual = textual or (not signed and "text" in part)
                 part, signed = self._call_text(block, placed, path) if textual else part, True
             parts.append(part)
         return parts
 
+    def _is_blank(self, part: Part, placed: Placed, path: str) -> bool:
+        """Tell whether a part is a blank text that did not come from Gemini, which alone may send some (G1, G11)."""
+        blank = isinstance(part.get("text"), str) and not part["text"].strip() and len(part) == 1
+        if not blank or origin_of({"type": "text"}, placed.envelope).get("api") == API:
+            return False
+        if part["text"]:
+            self.report.add("G1", "dropped", action="left out a blank text", at=placed, path=path)
+        return True
+
     def _raw(self, block: Block, placed: Placed) -> Part | None:
         """The part as it came, where nothing changed it; without call id for Vertex unless Vertex gave it (G12)."""
-        raw, origin = block.get("raw"), block.get("origin") or placed.envelope.get("origin") or {}
+        raw, origin = block.get("raw"), origin_of(block, placed.envelope)
         if origin.get("api") != API or not is_part(raw) or not self._may_sign(origin):
             return None
         return raw
@@ -111,8 +122,8 @@ class Writer:
         """Tell whether this target reads opaque values of that origin: same platform and same model family (G10)."""
         if origin.get("provider") not in self.target.providers:
             return False
-        ours, theirs = generation(self.options.model_name), generation(origin.get("model"))
-        return not ours or not theirs or ours == theirs
+        ours, theirs = self.options.model_name, origin.get("model")
+        return not ours or not theirs or model_family(ours) == model_family(theirs)
 
     def _written(self, block: Block, placed: Placed, path: str) -> Part | None:
         part = block.get("value") if block["type"] == "non_standard" else native_part(block)
@@ -126,7 +137,7 @@ class Writer:
             self.report.add("G12", "dropped", action="left out the call id", at=placed, path=path)
         signature = (block.get("extras") or {}).get("signature")
         if signature:
-            if self._may_sign(block.get("origin") or placed.envelope.get("origin") or {}):
+            if self._may_sign(origin_of(block, placed.envelope)):
                 part["thoughtSignature"] = signature
             else:
                 self.report.add("G10", "dropped", action="left out a foreign signature", at=placed, path=path)
@@ -179,7 +190,9 @@ class Writer:
         text = "\n".join(block["text"] for block in blocks_of(envelope, "text"))
         if str(envelope.get("tool_call_id")) in self.as_text:
             return [{"text": f"[{self._tool_name(envelope)} returned: {text}]"}]
-        found = {"name": self._tool_name(envelope), "response": kept.get("response") or {key: text}}
+        response = kept.get("response")
+        same = isinstance(response, Mapping) and answer_text(response) == text
+        found = {"name": self._tool_name(envelope), "response": response if same else {key: text}}
         if not self.vertex and envelope.get("tool_call_id"):
             found["id"] = str(envelope["tool_call_id"])
         media = [
@@ -199,4 +212,4 @@ class Writer:
         return parts[0] if "functionResponse" in camel_keys(parts[0]) else None
 
     def _tool_name(self, envelope: MessageEnvelope) -> str:
-        return self.names.get(str(envelope.get("tool_call_id"))) or envelope.get("name") or "tool"
+        return self.names.get(envelope.get("tool_call_id") or "") or envelope.get("name") or "tool"

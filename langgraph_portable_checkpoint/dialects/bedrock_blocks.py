@@ -1,0 +1,297 @@
+"""Bedrock Converse content blocks: one native block to one neutral block, and back.
+
+Bytes are bytes on both sides, as boto3 wants them; base64 texts, which recordings hold in their place, are decoded on
+reading. Every block keeps its native form under `raw`.
+
+Source: botocore 1.44 bedrock-runtime service model, ContentBlock and ToolResultContentBlock; rules B6, B10, B12.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ..envelope.model import Block
+from .media_parts import bytes_of
+
+Native = dict[str, Any]
+
+IMAGE_FORMATS: Final = {"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
+DOCUMENT_FORMATS: Final = {
+    "application/pdf": "pdf",
+    "text/csv": "csv",
+    "application/msword": "doc",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "text/html": "html",
+    "text/plain": "txt",
+    "text/markdown": "md",
+}
+VIDEO_FORMATS: Final = {
+    "video/x-matroska": "mkv",
+    "video/quicktime": "mov",
+    "video/mp4": "mp4",
+    "video/webm": "webm",
+    "video/x-flv": "flv",
+    "video/mpeg": "mpeg",
+    "video/x-ms-wmv": "wmv",
+    "video/3gpp": "three_gp",
+}
+AUDIO_FORMATS: Final = {
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+    "audio/opus": "opus",
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/aac": "aac",
+    "audio/flac": "flac",
+    "audio/ogg": "ogg",
+    "audio/mp4": "m4a",
+    "audio/webm": "webm",
+}
+FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
+    "image": IMAGE_FORMATS,
+    "file": DOCUMENT_FORMATS,
+    "video": VIDEO_FORMATS,
+    "audio": AUDIO_FORMATS,
+}
+_NATIVE_KEYS: Final = {"image": "image", "document": "file", "video": "video", "audio": "audio"}
+_KEY_OF: Final = {kind: key for key, kind in _NATIVE_KEYS.items()}
+_BAD_NAME: Final = re.compile(r"[^a-zA-Z0-9\-()\[\] ]+")
+
+
+def with_bytes(native: Any) -> Any:
+    """Return a native block with base64 texts in the places of bytes decoded; what is not base64 stays."""
+    if isinstance(native, list):
+        return [with_bytes(item) for item in native]
+    if not isinstance(native, dict):
+        return native
+    return {key: _decoded(key, value) for key, value in native.items()}
+
+
+def _decoded(key: str, value: Any) -> Any:
+    if key in ("bytes", "redactedContent") and isinstance(value, str):
+        try:
+            return base64.b64decode(value, validate=True)
+        except (binascii.Error, ValueError):
+            return value
+    return value if key in ("input", "json") else with_bytes(value)
+
+
+def block_of(native: Native) -> Block:
+    """Read one content block that is not a tool result; one of unknown shape becomes non_standard."""
+    native = with_bytes(native)
+    key = next(iter(native), "") if len(native) == 1 else ""
+    reader = _READERS.get(key)
+    block = reader(native[key]) if reader else None
+    if block is None:
+        block = {"type": "non_standard", "value": native}
+    block["raw"] = native
+    return block
+
+
+def _text(value: Any) -> Block | None:
+    return {"type": "text", "text": value} if isinstance(value, str) else None
+
+
+def _json(value: Any) -> Block:
+    return {"type": "text", "text": json.dumps(value, ensure_ascii=False), "extras": {"json": value}}
+
+
+def _tool_use(value: Any) -> Block | None:
+    if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
+        return None
+    server = value.get("type") == "server_tool_use"
+    if not server and not isinstance(value.get("input", {}), dict):
+        return None
+    block: Block = {"type": "server_tool_call" if server else "tool_call", "name": value["name"]}
+    block["args"] = value.get("input", {})
+    if isinstance(value.get("toolUseId"), str):
+        block["id"] = value["toolUseId"]
+    return block
+
+
+def _reasoning(value: Any) -> Block | None:
+    if not isinstance(value, Mapping):
+        return None
+    text, redacted = value.get("reasoningText"), value.get("redactedContent")
+    if isinstance(text, Mapping) and isinstance(text.get("text"), str):
+        block: Block = {"type": "reasoning", "reasoning": text["text"]}
+        if text.get("signature"):
+            block["extras"] = {"signature": text["signature"]}
+        return block
+    if isinstance(redacted, bytes):
+        return {
+            "type": "reasoning",
+            "reasoning": "",
+            "extras": {"redacted_data": base64.b64encode(redacted).decode()},
+        }
+    return None
+
+
+def _citations(value: Any) -> Block | None:
+    """Read a text that cites: its text, and each citation as an annotation with the native one inside."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("content", []), list):
+        return None
+    texts = [part["text"] for part in value.get("content", []) if isinstance(part, Mapping) and _is_text(part)]
+    notes = [citation for citation in value.get("citations") or () if isinstance(citation, Mapping)]
+    return {"type": "text", "text": "".join(texts), "annotations": [_citation(note) for note in notes]}
+
+
+def _is_text(part: Mapping[str, Any]) -> bool:
+    return isinstance(part.get("text"), str)
+
+
+def _citation(note: Mapping[str, Any]) -> dict[str, Any]:
+    quotes = [part["text"] for part in note.get("sourceContent") or () if isinstance(part, Mapping) and _is_text(part)]
+    found: dict[str, Any] = {"type": "citation", "extras": {"bedrock": dict(note)}}
+    if isinstance(note.get("title"), str):
+        found["title"] = note["title"]
+    return found | ({"cited_text": "".join(quotes)} if quotes else {})
+
+
+def _media(kind: str, value: Any) -> Block | None:
+    if not isinstance(value, Mapping) or not isinstance(value.get("source"), Mapping):
+        return None
+    source, native_format = value["source"], value.get("format")
+    block: Block = {"type": kind}
+    mime_type = _mime_type(kind, native_format)
+    if mime_type:
+        block["mime_type"] = mime_type
+    if isinstance(value.get("name"), str):
+        block["filename"] = value["name"]
+    extras = {key: value[key] for key in ("context", "citations") if value.get(key) is not None}
+    if extras:
+        block["extras"] = extras
+    return block if _take_source(block, source) else None
+
+
+def _mime_type(kind: str, native_format: Any) -> str | None:
+    if native_format == "mpg":
+        return "video/mpeg"
+    return next((mime for mime, known in FORMATS[kind].items() if known == native_format), None)
+
+
+def _take_source(block: Block, source: Mapping[str, Any]) -> bool:
+    place = source.get("s3Location")
+    if isinstance(source.get("bytes"), bytes):
+        block["data"] = source["bytes"]
+    elif isinstance(place, Mapping) and isinstance(place.get("uri"), str):
+        block["url"] = place["uri"]
+        if place.get("bucketOwner"):
+            block.setdefault("extras", {})["bucketOwner"] = place["bucketOwner"]
+    elif isinstance(source.get("text"), str):
+        block.update({"type": "text-plain", "text": source["text"], "mime_type": block.get("mime_type", "text/plain")})
+    else:
+        return False
+    return True
+
+
+_READERS: Final[Mapping[str, Callable[[Any], Block | None]]] = {
+    "text": _text,
+    "json": _json,
+    "toolUse": _tool_use,
+    "reasoningContent": _reasoning,
+    "citationsContent": _citations,
+    "image": lambda value: _media("image", value),
+    "document": lambda value: _media("file", value),
+    "video": lambda value: _media("video", value),
+    "audio": lambda value: _media("audio", value),
+}
+
+
+def native_block(block: Block) -> Native | None:
+    """Spell one block natively; None where Converse cannot say it. Media names are the caller's."""
+    writer = _WRITERS.get(block["type"])
+    return writer(block) if writer else None
+
+
+def _write_text(block: Block) -> Native:
+    extras = block.get("extras") or {}
+    if "json" in extras and json.dumps(extras["json"], ensure_ascii=False) == block["text"]:
+        return {"json": extras["json"]}
+    return {"text": block["text"]}
+
+
+def _write_call(block: Block) -> Native:
+    fields = {"toolUseId": block.get("id"), "name": block.get("name"), "input": block.get("args")}
+    return {"toolUse": fields | ({"type": "server_tool_use"} if block["type"] == "server_tool_call" else {})}
+
+
+def _write_reasoning(block: Block) -> Native | None:
+    extras = block.get("extras") or {}
+    if extras.get("redacted_data"):
+        try:
+            return {"reasoningContent": {"redactedContent": base64.b64decode(extras["redacted_data"], validate=True)}}
+        except (binascii.Error, ValueError):
+            return None
+    fields = {"text": block.get("reasoning") or ""}
+    return {
+        "reasoningContent": {
+            "reasoningText": fields | ({"signature": extras["signature"]} if "signature" in extras else {})
+        }
+    }
+
+
+def _write_media(block: Block) -> Native | None:
+    kind = "file" if block["type"] == "text-plain" else block["type"]
+    native_format = FORMATS[kind].get(block.get("mime_type") or "")
+    source = _source(block)
+    if source is None or (native_format is None and kind != "file"):
+        return None
+    fields: Native = {"format": native_format} if native_format else {}
+    if kind == "file":
+        fields["name"] = document_name(block.get("filename") or block.get("title") or "document")
+    extras = block.get("extras") or {}
+    fields |= {key: extras[key] for key in ("context", "citations") if key in extras and kind == "file"}
+    return {_KEY_OF[kind]: {**fields, "source": source}}
+
+
+def _source(block: Block) -> Native | None:
+    if block.get("text") is not None:
+        return {"bytes": block["text"].encode()}
+    url = block.get("url") or ""
+    if url.startswith("s3://"):
+        owner = (block.get("extras") or {}).get("bucketOwner")
+        return {"s3Location": {"uri": url} | ({"bucketOwner": owner} if owner else {})}
+    data = bytes_of(block)
+    return {"bytes": data} if data else None
+
+
+def document_name(name: str) -> str:
+    """Make a document name of letters, digits, single spaces and -()[], at most 200 characters (B6).
+
+    >>> document_name("Q3 report_final.pdf")
+    'Q3 report final pdf'
+    """
+    return " ".join(_BAD_NAME.sub(" ", name).split())[:200].strip() or "document"
+
+
+_WRITERS: Final[Mapping[str, Callable[[Block], Native | None]]] = {
+    "text": _write_text,
+    "reasoning": _write_reasoning,
+    "tool_call": _write_call,
+    "server_tool_call": _write_call,
+    "image": _write_media,
+    "audio": _write_media,
+    "video": _write_media,
+    "file": _write_media,
+    "text-plain": _write_media,
+}
+
+
+def plain_document(value: Any) -> Any:
+    """Return a value as an AWS document: NaN and infinities become null, bytes base64 text (B12)."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, dict):
+        return {str(key): plain_document(item) for key, item in value.items()}
+    return [plain_document(item) for item in value] if isinstance(value, (list, tuple)) else value
