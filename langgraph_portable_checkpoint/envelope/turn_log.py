@@ -6,25 +6,19 @@ checkpoint that is not the head. Pure; see `turn_record` for the path that appen
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Final, NotRequired, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, cast
 
-from langgraph_portable_checkpoint.envelope.model import MEDIA_TYPES, MessageEnvelope
 from langgraph_portable_checkpoint.envelope.turn_model import (
     MAX_RUN_IDS,
-    MAX_TEXT,
     Entry,
     Stamp,
-    TurnError,
     TurnMessage,
     TurnPage,
     TurnRecord,
 )
-from langgraph_portable_checkpoint.envelope.turn_record import add_usage, advance_turns, iso_utc, settle
+from langgraph_portable_checkpoint.envelope.turn_record import add_usage, advance_turns, settle
 from langgraph_portable_checkpoint.envelope.turns import NOTHING_PENDING, Pending, Status, status_of_followed
 
 
@@ -185,82 +179,3 @@ def add_turns(totals: Totals, records: Iterable[TurnRecord]) -> Totals:
             more["cost"] = sum(costs)
         totals = more
     return totals
-
-
-def error_entry(raised: object, *, failed_at: datetime) -> TurnError:
-    """Return the error of a turn from an exception, or from the text that LangGraph keeps of one (`repr`)."""
-    if isinstance(raised, BaseException):
-        kind, message = type(raised).__name__, str(raised)
-    elif isinstance(raised, str) and (found := _REPR.fullmatch(raised)):
-        kind, message = found["type"], found["quoted"] or found["plain"] or ""
-    else:
-        kind, message = "Error", str(raised)
-    return TurnError(type=kind, message=message[:MAX_TEXT], failed_at=iso_utc(failed_at))
-
-
-_REPR: Final = re.compile(
-    r"(?P<type>[A-Za-z_][\w.]*)\((?:(?P<q>['\"])(?P<quoted>.*)(?P=q),?|(?P<plain>.*))\)", re.DOTALL
-)
-
-
-def interrupt_entries(interrupts: object) -> tuple[dict[str, Any], ...]:
-    """Return the entries of an `__interrupt__` write: a LangGraph Interrupt, or a sequence of them."""
-    several = interrupts if isinstance(interrupts, (list, tuple)) else (interrupts,)
-    return tuple({"id": getattr(one, "id", None), **_small(getattr(one, "value", one))} for one in several)
-
-
-def _small(value: object) -> dict[str, Any]:
-    """Return a value as data if it is small and plain, else the name of its type: records hold no large values."""
-    try:
-        text = json.dumps(value, allow_nan=False)
-        if len(text) <= MAX_TEXT and json.loads(text) == value:
-            return {"value": json.loads(text)}
-    except (TypeError, ValueError, RecursionError):
-        pass
-    return {"omitted": type(value).__name__}
-
-
-class InterruptedTurn(TypedDict):
-    """A turn that did not come to its answer, with the question to resend."""
-
-    turn: int
-    status: str
-    message: MessageEnvelope | None
-    """The last message that the user typed in the turn, as sent."""
-    messages: list[MessageEnvelope]
-    """All that the user typed in it, in order; more than one where the user sent several."""
-    attachments: int
-    """How many media parts those messages have."""
-    error: str | None
-    error_type: str | None
-    failed_at: str | None
-    interrupts: list[dict[str, Any]]
-
-
-def interrupted_turn_record(record: TurnRecord | None, messages: Sequence[MessageEnvelope]) -> InterruptedTurn | None:
-    """Return the question of a failed or interrupted turn, ready to be sent again.
-
-    Args:
-        record: The thread's last turn.
-        messages: The envelopes of the messages at `record["question"]`.
-
-    Returns:
-        None when the last turn did not fail and was not interrupted; so it is gone once the next turn starts.
-    """
-    if record is None or record["status"] not in ("failed", "interrupted"):
-        return None
-    error: Mapping[str, Any] = record["error"] or {}
-    return InterruptedTurn(
-        turn=record["turn"],
-        status=record["status"],
-        message=messages[-1] if messages else None,
-        messages=list(messages),
-        attachments=sum(block["type"] in _ATTACHED for envelope in messages for block in envelope["content"]),
-        error=error.get("message"),
-        error_type=error.get("type"),
-        failed_at=error.get("failed_at"),
-        interrupts=record["interrupts"],
-    )
-
-
-_ATTACHED: Final = frozenset((*MEDIA_TYPES, "text-plain"))

@@ -122,6 +122,10 @@ def spans(facts: Sequence[MessageFact], pending: Pending = NOTHING_PENDING) -> l
 
     Returns:
         The turns in order: `result[0].start == 0`, each starts where the one before stops, the last stops at the end.
+
+    >>> question, answer = MessageFact("user", typed_by_user=True), MessageFact("assistant")
+    >>> [(span.start, span.stop, span.status) for span in spans([question, answer, question])]
+    [(0, 2, 'complete'), (2, 3, 'open')]
     """
     return advance(None, facts, pending=pending)
 

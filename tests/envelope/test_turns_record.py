@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langgraph.types import Interrupt
 
 from langgraph_portable_checkpoint.envelope.facts import MediaFact, MessageFact
 from langgraph_portable_checkpoint.envelope.turn_log import (
@@ -17,12 +16,10 @@ from langgraph_portable_checkpoint.envelope.turn_log import (
     add_turns,
     changed_turns,
     derive_turns,
-    error_entry,
-    interrupt_entries,
-    interrupted_turn_record,
     no_turns,
 )
 from langgraph_portable_checkpoint.envelope.turn_model import PAGE_MESSAGES, Stamp, TurnMessage, TurnPage, TurnRecord
+from langgraph_portable_checkpoint.envelope.turn_pending import error_entry
 from langgraph_portable_checkpoint.envelope.turn_record import add_usage, advance_turns, mark_turn
 from langgraph_portable_checkpoint.envelope.turn_wire import dump_page, dump_turn
 from langgraph_portable_checkpoint.envelope.turns import Pending, spans
@@ -333,72 +330,6 @@ def test_totals_are_the_sum_of_the_turns() -> None:
 )
 def test_usage_adds_up_only_what_counts(more: Any, expected: dict[str, Any]) -> None:
     assert add_usage({"input_tokens": 1}, more) == expected
-
-
-@pytest.mark.parametrize(
-    ("raised", "kind", "message"),
-    [
-        (ValueError("boom"), "ValueError", "boom"),
-        ("ValueError('boom')", "ValueError", "boom"),
-        ('KeyError("it\'s")', "KeyError", "it's"),
-        ("APIError(status=500)", "APIError", "status=500"),
-        ("TimeoutError()", "TimeoutError", ""),
-        ("something else", "Error", "something else"),
-        (None, "Error", "None"),
-    ],
-)
-def test_an_error_is_read_from_the_exception_or_from_its_text(raised: object, kind: str, message: str) -> None:
-    entry = error_entry(raised, failed_at=NOON)
-    assert entry == {"type": kind, "message": message, "failed_at": "2026-01-02T12:00:00.000000+00:00"}
-
-
-def test_a_huge_error_message_is_cut() -> None:
-    assert len(error_entry(ValueError("x" * 10**6), failed_at=NOON)["message"]) == 4096
-
-
-def test_interrupts_are_recorded_with_small_plain_values_only() -> None:
-    entries = interrupt_entries(
-        [Interrupt(value={"ask": "ok?"}, id="i1"), Interrupt(value=NOON, id="i2"), Interrupt(value="x" * 9999, id="i3")]
-    )
-    assert entries == (
-        {"id": "i1", "value": {"ask": "ok?"}},
-        {"id": "i2", "omitted": "datetime"},
-        {"id": "i3", "omitted": "str"},
-    )
-    assert interrupt_entries(Interrupt(value=(1, 2), id="i4")) == ({"id": "i4", "omitted": "tuple"},)
-
-
-QUESTION: Any = {"v": 1, "role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image", "url": "u"}]}
-
-
-def test_a_failed_turn_gives_the_question_to_resend() -> None:
-    failed = mark_turn(last_of(PICTURE, ASK), stamp=STAMP, pending=Pending(error=BOOM))
-    assert interrupted_turn_record(failed, [QUESTION]) == {
-        "turn": 0,
-        "status": "failed",
-        "message": QUESTION,
-        "messages": [QUESTION],
-        "attachments": 1,
-        "error": "boom",
-        "error_type": "ValueError",
-        "failed_at": "2026-01-02T12:00:00.000000+00:00",
-        "interrupts": [],
-    }
-
-
-def test_the_question_to_resend_is_gone_once_the_next_turn_starts() -> None:
-    failed = mark_turn(last_of(USER, ASK), stamp=STAMP, pending=Pending(error=BOOM))
-    for fact in (USER, ANSWER):
-        assert interrupted_turn_record(advance_turns(failed, messages(fact), stamp=STAMP).records[-1], []) is None
-    assert interrupted_turn_record(None, []) is None
-
-
-def test_a_question_in_several_messages_is_resent_whole() -> None:
-    failed = mark_turn(last_of(SYSTEM, USER, PICTURE, ASK), stamp=STAMP, pending=Pending(error=BOOM))
-    assert failed["question"] == [1, 2]
-    again = interrupted_turn_record(failed, [QUESTION, QUESTION])
-    assert again is not None
-    assert (len(again["messages"]), again["attachments"]) == (2, 2)
 
 
 def test_a_page_belongs_to_its_turn() -> None:

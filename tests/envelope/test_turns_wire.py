@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraph_portable_checkpoint.envelope.facts import MediaFact, MessageFact
-from langgraph_portable_checkpoint.envelope.turn_log import StoredTurn, derive_turns, error_entry
+from langgraph_portable_checkpoint.envelope.turn_log import StoredTurn, derive_turns
 from langgraph_portable_checkpoint.envelope.turn_model import Stamp, TurnMessage
+from langgraph_portable_checkpoint.envelope.turn_pending import error_entry
 from langgraph_portable_checkpoint.envelope.turn_record import mark_turn
 from langgraph_portable_checkpoint.envelope.turn_wire import (
     dump_page,
