@@ -45,8 +45,16 @@ class Fault:
     """The server gets the request and acts on it; the client gets a closed connection instead of the reply."""
     hang: bool = False
     """Requests are swallowed; the connection stays open."""
+    answer: bytes | None = None
+    """Each request gets these bytes from the proxy and never reaches the server, e.g. `LOADING`."""
     cut_after_bytes: int | None = None
     """So many more request bytes pass (over all connections), then every connection is cut: half a request."""
+
+
+LOADING = b"-LOADING Valkey is loading the dataset in memory\r\n"
+NOT_REDIS = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"
+READ_ONLY = b"-READONLY You can't write against a read only replica.\r\n"
+MISCONF = b"-MISCONF Errors writing to the AOF file: No space left on device\r\n"
 
 
 class RequestReader:
@@ -176,6 +184,9 @@ class _Link:
             fault = self.proxy.fault
             time.sleep(fault.delay_seconds)
             if fault.hang:
+                continue
+            if fault.answer is not None:
+                _send(self.client, fault.answer * len(self.reader.feed(data)))
                 continue
             data, cut = self._allowed(data, fault)
             self._count(data)

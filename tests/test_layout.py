@@ -15,21 +15,26 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers import ACL_COMMANDS
+
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "langgraph_portable_checkpoint"
 PACKAGE = ROOT / NAME
 
 # Each room, and the rooms that it may import from. `__init__` at the top gives out names of all rooms, lazily.
+BELOW_SAVER = {"errors", "serde", "envelope", "media", "dialects", "storage"}
 MAY_IMPORT = {
     "errors": set(),
+    "serde": {"errors"},
     "envelope": {"errors"},
     "media": {"errors", "envelope"},
     "dialects": {"errors", "envelope"},
     "storage": {"errors", "envelope"},
-    "saver": {"errors", "envelope", "media", "dialects", "storage"},
-    "transfer": {"errors", "envelope", "media", "dialects", "storage", "saver"},
-    "middleware": {"errors", "envelope", "media", "dialects", "storage", "saver"},
-    "cli": {"errors", "envelope", "media", "dialects", "storage", "saver", "transfer", "middleware"},
+    "testing": {"errors", "envelope", "media"},
+    "saver": BELOW_SAVER,
+    "transfer": {*BELOW_SAVER, "saver"},
+    "middleware": {*BELOW_SAVER, "saver"},
+    "cli": {*BELOW_SAVER, "saver", "transfer", "middleware"},
 }
 EVERYWHERE = {"langgraph", "langchain_core", "msgpack"}
 ONLY_IN = {
@@ -41,7 +46,9 @@ ONLY_IN = {
     "obstore": ("media/",),
     "langchain": ("middleware",),
     "Crypto": ("storage/",),
-    "ormsgpack": ("storage/", "envelope/"),  # comes with langgraph: its serializer's bytes are made with it
+    # These two come with langgraph; its serializer's bytes are made with the one and name classes of the other.
+    "ormsgpack": ("storage/", "envelope/", "serde"),
+    "pydantic": ("storage/", "envelope/", "serde"),
 }
 
 
@@ -113,6 +120,19 @@ def _loaded_by(code: str) -> set[str]:
         check=True,
     )
     return {name.partition(".")[0] for name in json.loads(shown.stdout.splitlines()[-1])}
+
+
+def _commands_sent() -> set[str]:
+    lua = "".join(path.read_text() for path in (PACKAGE / "storage").rglob("*.lua"))
+    python = "".join(path.read_text() for path in (PACKAGE / "storage").rglob("*.py"))
+    inside = re.findall(r"redis\.p?call\(\s*['\"](\w+)['\"]", lua)
+    return {name.lower() for name in [*inside, *re.findall(r"Command\(\s*\(\s*b?\"([A-Z]+)\"", python)]}
+
+
+def test_every_command_that_is_sent_is_in_the_published_list() -> None:
+    sent = _commands_sent()
+    assert len(sent) > 10
+    assert sent - set(ACL_COMMANDS) == set()
 
 
 HEAVY = {"langgraph", "langchain_core", "redis", "msgpack", "pydantic", "asyncio", "jinja2"}

@@ -9,7 +9,7 @@ import redis
 from redis.sentinel import Sentinel
 
 from tests.conftest import AclUser, TlsEndpoint
-from tests.proxy import Proxy, RequestReader
+from tests.proxy import LOADING, Proxy, RequestReader
 from tests.servers import AT_ONCE, BUILDS, Build, Cluster, Room, SentinelSetup, Server, command_counts
 
 
@@ -134,6 +134,16 @@ def test_a_hanging_server_times_out(proxy: Proxy) -> None:
         proxy.fault.hang = True
         with pytest.raises(redis.TimeoutError):
             client.ping()
+
+
+def test_the_proxy_can_answer_for_a_server_that_is_loading(proxy: Proxy) -> None:
+    with redis.Redis.from_url(proxy.url, retry=AT_ONCE) as client:
+        client.ping()
+        proxy.fault.answer = LOADING
+        with pytest.raises(redis.BusyLoadingError):
+            client.ping()
+        proxy.fault.answer = None
+        assert client.ping()
 
 
 def test_command_counts_see_into_scripts(own_server: Server) -> None:
