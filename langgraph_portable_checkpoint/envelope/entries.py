@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from langgraph.checkpoint.serde.jsonplus import _msgpack_enc
 
 from langgraph_portable_checkpoint.envelope.natives import KINDS, Kind, kinds_of, order_code, reordered
-from langgraph_portable_checkpoint.envelope.natives.openai import SPELLINGS, spelling_of
+from langgraph_portable_checkpoint.envelope.natives.calls import SPELLINGS, spelling_of
 from langgraph_portable_checkpoint.envelope.natives.standard import VERBATIM
 
 Entry: TypeAlias = str | dict[str, Any] | bytes

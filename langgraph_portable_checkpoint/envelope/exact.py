@@ -14,17 +14,16 @@ framework's serializer can write (sets, decimals, objects, maps with other keys 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
-import ormsgpack
 from langchain_core.messages import BaseMessage
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer, _msgpack_enc, _msgpack_ext_hook_to_json
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer, _msgpack_enc
 
 from langgraph_portable_checkpoint.envelope.classes import MODULES, STANDARD_CLASS, fields_of
 from langgraph_portable_checkpoint.envelope.entries import UNPROVABLE, Entry
 from langgraph_portable_checkpoint.envelope.fields import Reading, read_fields
 from langgraph_portable_checkpoint.envelope.model import ENVELOPE_VERSION
+from langgraph_portable_checkpoint.envelope.plain import PlainDump, plain_dump, plain_look
 from langgraph_portable_checkpoint.envelope.rebuild import Loads, rebuild
 from langgraph_portable_checkpoint.envelope.wire import dump_envelope
 
@@ -89,21 +88,9 @@ def from_envelope(
     return rebuild(envelope, id=id, loads=loads)
 
 
-@dataclass(slots=True)
-class _Plain:
-    """A dump reduced to what its bytes say."""
-
-    truth: dict[str, Any]
-    """Plain values; bytes in the place of a field or content block that is not plain."""
-    view: dict[str, Any]
-    """The same with a plain look at what is not plain, to read the neutral part from."""
-    fields: dict[str, bytes] = field(default_factory=dict)
-    blocks: dict[int, bytes] = field(default_factory=dict)
-
-
 def _residual(module: str, name: str, given: dict[str, Any]) -> dict[str, Any] | None:
     """The envelope with at most a residual state, proven; None where only wrapping helps."""
-    plain = _plain(given)
+    plain = plain_dump(given)
     try:
         envelope = _noted(read_fields(plain.view), module, name, plain=plain)
         if not _proven(envelope, module, name, truth=plain.truth):
@@ -116,49 +103,7 @@ def _residual(module: str, name: str, given: dict[str, Any]) -> dict[str, Any] |
     return envelope
 
 
-def _plain(given: dict[str, Any]) -> _Plain:
-    try:
-        truth = ormsgpack.unpackb(_msgpack_enc(given))
-    except ValueError:
-        return _partly_plain(given)
-    return _Plain(truth, truth)
-
-
-def _partly_plain(given: dict[str, Any]) -> _Plain:
-    plain = _Plain({}, {})
-    for key, value in given.items():
-        if key == "content" and isinstance(value, list):
-            looks = [_look(block) for block in value]
-            plain.blocks = {index: data for index, (_, data) in enumerate(looks) if data is not None}
-            plain.view[key] = [view for view, _ in looks]
-            plain.truth[key] = [view if data is None else data for view, data in looks]
-            continue
-        plain.view[key], data = _look(value)
-        plain.truth[key] = plain.view[key]
-        if data is not None:
-            plain.fields[key] = plain.truth[key] = data
-    return plain
-
-
-def _look(value: Any) -> tuple[Any, bytes | None]:
-    """A plain view of a value, and its bytes where the view is not all of it."""
-    data = _msgpack_enc(value)
-    try:
-        return ormsgpack.unpackb(data), None
-    except ValueError:
-        seen = ormsgpack.unpackb(data, ext_hook=_msgpack_ext_hook_to_json, option=ormsgpack.OPT_NON_STR_KEYS)
-        return _simplified(seen), data
-
-
-def _simplified(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _simplified(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_simplified(item) for item in value]
-    return value if isinstance(value, str | bytes | int | float | None) else str(value)
-
-
-def _noted(reading: Reading, module: str, name: str, *, plain: _Plain) -> dict[str, Any]:
+def _noted(reading: Reading, module: str, name: str, *, plain: PlainDump) -> dict[str, Any]:
     """The envelope of a reading, with all of its state notes."""
     envelope, state = reading.envelope, reading.state
     for index, data in plain.blocks.items():
@@ -227,7 +172,7 @@ def _wrapped(module: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
     """The whole message in `state`, and beside it as much of the neutral part as can be read."""
     whole = {"whole": _msgpack_enc([module, name, given])}
     try:
-        envelope = {**read_fields(_look(given)[0]).envelope, "state": whole}
+        envelope = {**read_fields(plain_look(given)[0]).envelope, "state": whole}
         dump_envelope(envelope)
     except UNPROVABLE:
         return {"v": ENVELOPE_VERSION, "role": "other", "content": [], "state": whole}

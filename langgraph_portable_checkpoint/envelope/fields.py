@@ -29,16 +29,16 @@ class Reading:
     envelope: dict[str, Any]
     blocks: list[dict[str, Any]] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
-    raws: dict[int, Any] = field(default_factory=dict)
-    """Native block per `id()` of its neutral block."""
+    natives: dict[int, tuple[Any, Entry]] = field(default_factory=dict)
+    """Native block and its entry, per `id()` of the neutral block read from it."""
     state: dict[str, Any] = field(default_factory=dict)
     kwargs: dict[str, Any] = field(default_factory=dict)
     """What of additional_kwargs the neutral part does not say; None under a key that it does."""
 
-    def add(self, block: dict[str, Any], native: Any) -> None:
-        """Append a neutral block with the native value that it was read from."""
+    def add(self, block: dict[str, Any], native: Any, entry: Entry) -> None:
+        """Append a neutral block with the native one that it was read from."""
         self.blocks.append(block)
-        self.raws[id(block)] = native
+        self.natives[id(block)] = (native, entry)
 
 
 def read_fields(fields: Mapping[str, Any]) -> Reading:
@@ -81,34 +81,57 @@ def _head(fields: Mapping[str, Any], kwargs: dict[str, Any], metadata: dict[str,
         "stop_reason": origins.read_stop_reason(metadata),
         "artifact": fields.get("artifact"),
         "role_detail": developer if isinstance(developer, str) else detail,
+        "typed_by_user": False if role == "user" and isinstance(kwargs.get("lc_source"), str) else None,
     }
     return {key: value for key, value in head.items() if value is not None}
 
 
 def _read_leading(reading: Reading, kwargs: dict[str, Any]) -> None:
+    """Add what integrations keep beside content but the model said before it: reasoning, then hosted tools."""
+    details = kwargs.get("reasoning_details")
+    if isinstance(details, list) and details:
+        reading.state["reasoning_details"] = [_read_native(reading, detail) for detail in details]
+        reading.kwargs["reasoning_details"] = None
+        if kwargs.get("reasoning") == joined_reasoning(reading.blocks):
+            reading.kwargs["reasoning"] = None
+    else:
+        _read_reasoning(reading, kwargs)
+    outputs = kwargs.get("tool_outputs")
+    if isinstance(outputs, list) and outputs:
+        reading.state["tool_outputs"] = [_read_native(reading, output) for output in outputs]
+        reading.kwargs["tool_outputs"] = None
+
+
+def _read_reasoning(reading: Reading, kwargs: dict[str, Any]) -> None:
     for key in ("reasoning_content", "reasoning"):
         value = kwargs.get(key)
         if isinstance(value, str):
-            reading.add({"type": "reasoning", "reasoning": value}, value)
+            reading.blocks.append({"type": "reasoning", "reasoning": value, "extras": {"field": key}})
             reading.kwargs[key] = None
             return
-    if isinstance(kwargs.get("reasoning"), dict):
-        block, entry = read_block(kwargs["reasoning"])
-        if block["type"] == "reasoning":
-            reading.add(block, kwargs["reasoning"])
-            reading.state["reasoning"] = entry
-            reading.kwargs["reasoning"] = None
+    if isinstance(kwargs.get("reasoning"), dict) and read_block(kwargs["reasoning"])[0]["type"] == "reasoning":
+        reading.state["reasoning"] = _read_native(reading, kwargs["reasoning"])
+        reading.kwargs["reasoning"] = None
+
+
+def _read_native(reading: Reading, native: Any) -> Entry:
+    block, entry = read_block(native)
+    reading.add(block, native, entry)
+    return entry
+
+
+def joined_reasoning(blocks: list[dict[str, Any]]) -> str:
+    """The text of all reasoning blocks, as hosts repeat it beside `reasoning_details`."""
+    return "".join(block.get("reasoning", "") for block in blocks if block["type"] == "reasoning")
 
 
 def _read_content(reading: Reading, content: Any) -> None:
     if isinstance(content, str):
         if content:
-            reading.add({"type": "text", "text": content}, content)
+            reading.blocks.append({"type": "text", "text": content})
     elif isinstance(content, list):
         for native in content:
-            block, entry = read_block(native)
-            reading.add(block, native)
-            reading.entries.append(entry)
+            reading.entries.append(_read_native(reading, native))
         reading.state["content"] = reading.entries
 
 
@@ -122,7 +145,7 @@ def _read_calls(reading: Reading, fields: Mapping[str, Any]) -> None:
             if call.get("id") in known:
                 known.remove(call.get("id"))
             else:
-                reading.add(_call_block(call, field_name), call)
+                reading.blocks.append(_call_block(call, field_name))
 
 
 def _call_block(call: dict[str, Any], field_name: str) -> dict[str, Any]:
@@ -132,10 +155,25 @@ def _call_block(call: dict[str, Any], field_name: str) -> dict[str, Any]:
 
 
 def _read_trailing(reading: Reading, kwargs: dict[str, Any]) -> None:
-    refusal = kwargs.get("refusal")
+    refusal, audio = kwargs.get("refusal"), kwargs.get("audio")
     if isinstance(refusal, str):
-        reading.add({"type": "refusal", "refusal": refusal}, refusal)
+        reading.blocks.append({"type": "refusal", "refusal": refusal})
         reading.kwargs["refusal"] = None
+    if isinstance(audio, bytes):
+        reading.blocks.append({"type": "audio", "mime_type": "audio/wav", "data": audio})
+        reading.kwargs["audio"] = None
+    elif isinstance(audio, dict) and isinstance(audio.get("id"), str):
+        _read_audio(reading, audio)
+
+
+def _read_audio(reading: Reading, audio: dict[str, Any]) -> None:
+    kind = KINDS["audio_output"]
+    block = kind.read(audio)
+    entry = None if block is None else prove(kind, block, audio)
+    if block is not None and entry is not None:
+        reading.add(block, audio, entry)
+        reading.state["audio"] = entry
+        reading.kwargs["audio"] = None
 
 
 def calls_of(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -153,6 +191,8 @@ def _note_kwargs(reading: Reading, kwargs: dict[str, Any]) -> None:
         if all(entry is not None for entry in entries):
             reading.state["calls"] = entries
             reading.kwargs["tool_calls"] = None
+            for call, one in zip(calls, native, strict=True):
+                reading.natives.setdefault(id(call), (one, "chat_call"))
     if isinstance(kwargs.get("function_call"), dict) and calls:
         entry = _match_call(calls[-1], kwargs["function_call"], kind="legacy_call")
         if entry is not None:

@@ -12,7 +12,14 @@ from typing import Any, Final, TypeAlias
 
 from langgraph_portable_checkpoint.envelope.classes import MODULES, STANDARD_CLASS, fields_of, type_of
 from langgraph_portable_checkpoint.envelope.entries import Entry, write_block
-from langgraph_portable_checkpoint.envelope.fields import CALL_IDS, OPENAI_ROLE, SIGNATURES, bare_call, calls_of
+from langgraph_portable_checkpoint.envelope.fields import (
+    CALL_IDS,
+    OPENAI_ROLE,
+    SIGNATURES,
+    bare_call,
+    calls_of,
+    joined_reasoning,
+)
 from langgraph_portable_checkpoint.envelope.origins import DERIVED_METADATA
 
 Loads: TypeAlias = Callable[[bytes], Any]
@@ -146,12 +153,37 @@ def _write_legacy_call(source: _Source) -> Any:
     return None if entry is None else _native_call(source, calls_of(source.blocks)[-1], entry)
 
 
-def _write_leading(source: _Source) -> Any:
-    entry = source.state.get("reasoning")
-    lead = source.blocks[0] if source.state.get("lead") else None
-    if lead is None:
+def _write_reasoning(source: _Source) -> Any:
+    if not source.state.get("lead"):
         return None
-    return lead["reasoning"] if entry is None else write_block(lead, entry, loads=source.loads)
+    if "reasoning_details" in source.state:
+        return joined_reasoning(source.blocks[: len(source.state["reasoning_details"])])
+    entry, block = source.state.get("reasoning"), source.blocks[0]
+    return block["reasoning"] if entry is None else write_block(block, entry, loads=source.loads)
+
+
+def _write_details(source: _Source) -> Any:
+    return _write_natives(source, "reasoning_details", start=0)
+
+
+def _write_outputs(source: _Source) -> Any:
+    entries = source.state.get("tool_outputs", ())
+    return _write_natives(source, "tool_outputs", start=source.state.get("lead", 0) - len(entries))
+
+
+def _write_natives(source: _Source, key: str, *, start: int) -> Any:
+    entries = source.state.get(key)
+    if entries is None:
+        return None
+    blocks = source.blocks[start : start + len(entries)]
+    return [write_block(block, one, loads=source.loads) for block, one in zip(blocks, entries, strict=True)]
+
+
+def _write_audio(source: _Source) -> Any:
+    entry, block = source.state.get("audio"), source.blocks[-1] if source.blocks else None
+    if block is None or block["type"] != "audio":
+        return None
+    return block.get("data") if entry is None else write_block(block, entry, loads=source.loads)
 
 
 def _write_refusal(source: _Source) -> Any:
@@ -169,8 +201,11 @@ def _write_per_call(extra: str) -> Callable[[_Source], Any]:
 _DERIVED_KWARGS: Final[dict[str, Callable[[_Source], Any]]] = {
     "tool_calls": _write_native_calls,
     "function_call": _write_legacy_call,
-    "reasoning_content": _write_leading,
-    "reasoning": _write_leading,
+    "reasoning_content": _write_reasoning,
+    "reasoning": _write_reasoning,
+    "reasoning_details": _write_details,
+    "tool_outputs": _write_outputs,
+    "audio": _write_audio,
     "refusal": _write_refusal,
     OPENAI_ROLE: lambda source: source.envelope.get("role_detail"),
     SIGNATURES: _write_per_call("signature"),

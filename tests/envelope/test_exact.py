@@ -128,10 +128,35 @@ _JSON = st.recursive(
     max_leaves=8,
 )
 _WORDS = st.sampled_from(
-    (
-        "type text thinking signature tool_use id name input args image_url url source data reasoning summary arguments "
-        "call_id function_call functionCall toolUse reasoningContent output_text extras value cache_control v1 native"
-    ).split()  # noqa: SIM905 - a list of words reads better so
+    [
+        "type",
+        "text",
+        "thinking",
+        "signature",
+        "tool_use",
+        "id",
+        "name",
+        "input",
+        "args",
+        "image_url",
+        "url",
+        "source",
+        "data",
+        "reasoning",
+        "summary",
+        "arguments",
+        "call_id",
+        "function_call",
+        "functionCall",
+        "toolUse",
+        "reasoningContent",
+        "output_text",
+        "extras",
+        "value",
+        "cache_control",
+        "v1",
+        "native",
+    ]
 )
 _BLOCKS = st.text() | st.dictionaries(_WORDS, _JSON | _WORDS | st.dictionaries(_WORDS, _JSON | _WORDS, max_size=4))
 _CALLS = st.lists(

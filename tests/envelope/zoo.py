@@ -148,6 +148,40 @@ def _hard_shapes() -> dict[str, BaseMessage]:
         "text and reasoning": AIMessage("x", additional_kwargs={"reasoning_content": "hm", "refusal": None}),
         "both reasonings": AIMessage("x", additional_kwargs={"reasoning_content": "hm", "reasoning": "so"}),
         "empty reasoning": AIMessage("", tool_calls=[CALL], additional_kwargs={"reasoning_content": ""}),
+        "reasoning details": AIMessage(
+            "x",
+            additional_kwargs={
+                "reasoning": "hm",
+                "reasoning_details": [
+                    {"type": "reasoning.text", "text": "hm", "signature": "c2ln", "format": "anthropic-claude-v1"},
+                    {"type": "reasoning.encrypted", "data": "ZW5j", "id": "rs_1", "index": 1},
+                ],
+            },
+        ),
+        "tool outputs": AIMessage(
+            [{"type": "text", "text": "x"}],
+            additional_kwargs={
+                "reasoning": {"id": "rs_1", "summary": [], "type": "reasoning"},
+                "tool_outputs": [{"type": "web_search_call", "id": "ws_1", "status": "completed"}],
+            },
+        ),
+        "audio answer": AIMessage(
+            "", additional_kwargs={"audio": {"id": "audio_1", "data": "AAAA", "transcript": "x"}}
+        ),
+        "audio bytes": AIMessage("x", additional_kwargs={"audio": b"RIFF"}),
+        "streamed call": AIMessage(
+            [{"type": "tool_use", "id": "call_1", "name": "search", "input": {}, "partial_json": '{"q":"tea","n":1}'}],
+            tool_calls=[CALL],
+        ),
+        "gemini call": AIMessage(
+            "",
+            tool_calls=[CALL],
+            additional_kwargs={
+                "function_call": {"name": "search", "arguments": '{"q": "tea", "n": 1}'},
+                "__gemini_function_call_thought_signatures__": {"call_1": "c2ln"},
+            },
+            response_metadata={"model_provider": "google_genai", "model_name": "gemini-3", "finish_reason": "STOP"},
+        ),
         "refusal": AIMessage("", additional_kwargs={"refusal": "no"}),
         "block that looks like an entry": HumanMessage([{"native": {"type": "text"}}, {"type": "any"}]),
         "block without type": HumanMessage([{"text": 1}, {"functionCall": None}, {"toolUse": {"name": "f"}}]),

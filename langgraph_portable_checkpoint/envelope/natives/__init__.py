@@ -7,21 +7,20 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from langgraph_portable_checkpoint.envelope.natives import anthropic, bedrock, google, mistral, openai
+from langgraph_portable_checkpoint.envelope.natives import anthropic, bedrock, google, mistral, openai, standard
 from langgraph_portable_checkpoint.envelope.natives.kind import Kind, order_code, reordered
-from langgraph_portable_checkpoint.envelope.natives.standard import STANDARD, STRING, TEXT, VERBATIM
+from langgraph_portable_checkpoint.envelope.natives.standard import STANDARD, STRING, VERBATIM
 
-_ROOMS: Final = (anthropic, openai, google, bedrock, mistral)
-_BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {"text": (TEXT,)}
+_ROOMS: Final = (standard, anthropic, openai, google, bedrock, mistral)
+_BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {}
 for _room in _ROOMS:
     for _type, _found in _room.BY_TYPE.items():
         _BY_TYPE[_type] = (*_BY_TYPE.get(_type, ()), *_found)
 _BY_KEY: Final[dict[str, tuple[Kind, ...]]] = {**google.BY_KEY, **bedrock.BY_KEY}
-KINDS: Final[dict[str, Kind]] = {
-    kind.name: kind
-    for kinds in (*_BY_TYPE.values(), *_BY_KEY.values(), openai.LEGACY_CALL, (STANDARD, STRING, VERBATIM))
-    for kind in kinds
-}
+_OTHERS: Final = (STANDARD, STRING, VERBATIM, openai.AUDIO_OUTPUT)
+ALL_KINDS: Final = (*_BY_TYPE.values(), *_BY_KEY.values(), openai.LEGACY_CALL, _OTHERS)
+KINDS: Final[dict[str, Kind]] = {kind.name: kind for kinds in ALL_KINDS for kind in kinds}
+"""Every kind by its stored name."""
 
 
 def kinds_of(native: Any) -> tuple[Kind, ...]:
@@ -36,4 +35,4 @@ def kinds_of(native: Any) -> tuple[Kind, ...]:
     return next((_BY_KEY[key] for key in native if key in _BY_KEY), ())
 
 
-__all__ = ["KINDS", "Kind", "kinds_of", "order_code", "reordered"]
+__all__ = ["ALL_KINDS", "KINDS", "Kind", "kinds_of", "order_code", "reordered"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from langgraph_portable_checkpoint.envelope.natives.calls import call_kinds
 from langgraph_portable_checkpoint.envelope.natives.kind import Kind, Native, table_kind
 from langgraph_portable_checkpoint.envelope.natives.standard import call_block, reasoning_block
 
@@ -31,6 +32,17 @@ TOOL_USE: Final = table_kind(
     fields={"id": "id", "name": "name", "input": "args"},
     after_read=call_block,
 )
+STREAMED_USE: Final = call_kinds(
+    "tool_use.streamed",
+    constants={"type": "tool_use", "input": {}},
+    fields={"id": "id", "name": "name"},
+    arguments="partial_json",
+)
+"""langchain-anthropic's merged stream: the arguments stand in `partial_json`, `input` stays empty."""
+STRING_USE: Final = call_kinds(
+    "tool_use.string", constants={"type": "tool_use"}, fields={"id": "id", "name": "name"}, arguments="input"
+)
+"""langchain-aws's merged stream: `input` is the JSON text."""
 SERVER_USE: Final = table_kind(
     "server_use",
     "server_tool_call",
@@ -42,7 +54,6 @@ MCP_USE: Final = table_kind(
     "server_tool_call",
     constants={"type": "mcp_tool_use"},
     fields={"id": "id", "name": "name", "input": "args"},
-    fixed={},
 )
 
 
@@ -72,7 +83,7 @@ def _source_kinds(native: str, neutral: str) -> tuple[Kind, ...]:
         kind("file", {"source.file_id": "file_id"}),
     )
     text = {"source.media_type": "mime_type", "source.data": "text"}
-    return both if native == "image" else (*both, kind("text", text, to="text-plain"))
+    return both if native != "document" else (*both, kind("text", text, to="text-plain"))
 
 
 def _nested_only(kind: Kind) -> Kind:
@@ -88,10 +99,11 @@ def _nested_only(kind: Kind) -> Kind:
 BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {
     "thinking": (THINKING,),
     "redacted_thinking": (REDACTED,),
-    "tool_use": (TOOL_USE,),
+    "tool_use": (*STREAMED_USE, TOOL_USE, *STRING_USE),
     "server_tool_use": (SERVER_USE,),
     "mcp_tool_use": (MCP_USE,),
     "image": tuple(_nested_only(kind) for kind in _source_kinds("image", "image")),
+    "video": tuple(_nested_only(kind) for kind in _source_kinds("video", "video")),
     "document": tuple(_nested_only(kind) for kind in _source_kinds("document", "file")),
     **{
         f"{tool}_tool_result": (SERVER_RESULT,)
@@ -103,6 +115,7 @@ BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {
             "text_editor_code_execution",
             "tool_search",
             "advisor",
+            "mcp",
         )
     },
 }

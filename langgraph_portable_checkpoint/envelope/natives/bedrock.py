@@ -5,10 +5,53 @@ Source: botocore 1.44 bedrock-runtime service model, ContentBlock; langchain-aws
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from langgraph_portable_checkpoint.envelope.natives.kind import Kind, table_kind
 from langgraph_portable_checkpoint.envelope.natives.standard import call_block, reasoning_block
+
+_DOCUMENTS: Final[dict[str, str]] = {
+    "pdf": "application/pdf",
+    "csv": "text/csv",
+    "doc": "application/msword",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "html": "text/html",
+    "txt": "text/plain",
+    "md": "text/markdown",
+}
+_FORMATS: Final = {mime: name for name, mime in _DOCUMENTS.items()}
+
+
+def _mime(block: dict[str, Any]) -> dict[str, Any] | None:
+    spelled, kind = block.get("mime_type"), block["type"]
+    if not isinstance(spelled, str):
+        return None
+    return {**block, "mime_type": _DOCUMENTS.get(spelled, spelled) if kind == "file" else f"{kind}/{spelled}"}
+
+
+def _format(block: dict[str, Any]) -> dict[str, Any]:
+    mime = block["mime_type"]
+    return {**block, "mime_type": _FORMATS.get(mime, mime) if block["type"] == "file" else mime.partition("/")[2]}
+
+
+def _media_kind(native: str, neutral: str, source: str, *, typed: bool) -> Kind:
+    place = {"bytes": "data", "text": "text", "uri": "url"}[source]
+    path = {"uri": "s3Location.uri"}.get(source, source)
+    return table_kind(
+        f"{native}.{source}{'.typed' if typed else ''}_bedrock",
+        neutral,
+        constants={"type": native} if typed else {},
+        fields={
+            f"{native}.source.{path}": place,
+            f"{native}.format": "mime_type",
+            f"{native}.name": "filename",
+        },
+        after_read=_mime,
+        before_write=_format,
+    )
+
 
 BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {
     "reasoning_content": (
@@ -19,7 +62,15 @@ BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {
             fields={"reasoning_content.text": "reasoning", "reasoning_content.signature": "extras.signature"},
             after_read=reasoning_block,
         ),
+        table_kind(
+            "reasoning_content.redacted",
+            "reasoning",
+            constants={"type": "reasoning_content"},
+            fields={"reasoning_content.redacted_content": "extras.redacted_data"},
+            fixed={"reasoning": ""},
+        ),
     ),
+    "document": (_media_kind("document", "file", "bytes", typed=True),),
 }
 BY_KEY: Final[dict[str, tuple[Kind, ...]]] = {
     "toolUse": (
@@ -47,4 +98,8 @@ BY_KEY: Final[dict[str, tuple[Kind, ...]]] = {
             fixed={"reasoning": ""},
         ),
     ),
+    **{
+        native: tuple(_media_kind(native, neutral, source, typed=False) for source in ("bytes", "uri"))
+        for native, neutral in (("image", "image"), ("video", "video"), ("audio", "audio"), ("document", "file"))
+    },
 }

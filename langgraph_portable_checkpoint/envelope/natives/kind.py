@@ -8,6 +8,7 @@ Knows nothing of LangChain classes, Redis or storage.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -84,7 +85,7 @@ class _Layout:
     def read(self, native: Native) -> dict[str, Any] | None:
         if not isinstance(native, dict) or not all(_present(native, path) for path in self.required):
             return None
-        block: dict[str, Any] = {"type": self.neutral, **self.fixed}
+        block: dict[str, Any] = {"type": self.neutral, **copy.deepcopy(self.fixed)}
         heads = {path.native[0] for path in self.paths}
         for path in self.paths:
             value = _get(native, path.native)
@@ -100,7 +101,8 @@ class _Layout:
                 _put(native, path.native, value)
         if "cache_hint" in block:
             native["cache_control"] = block["cache_hint"]
-        named = {path.neutral[1] for path in self.paths if len(path.neutral) == 2}
+        named = {path.neutral[1] for path in self.paths if path.neutral[:1] == ("extras",)}
+        named |= self.fixed.get("extras", {}).keys()
         native.update((key, value) for key, value in block.get("extras", {}).items() if key not in named)
         return native
 

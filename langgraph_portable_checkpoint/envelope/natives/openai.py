@@ -5,16 +5,15 @@ Source: openai 3.57 types; langchain-openai 1.7; rules C11, C12, R2, R7, R12.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from langgraph_portable_checkpoint.envelope.natives.calls import call_kinds
 from langgraph_portable_checkpoint.envelope.natives.kind import Kind, table_kind
-from langgraph_portable_checkpoint.envelope.natives.standard import REFUSAL, text_block
+from langgraph_portable_checkpoint.envelope.natives.standard import REFUSAL, reasoning_block, text_block
 
 _DATA_URL: Final = re.compile(r"data:([\w.+-]+/[\w.+-]+);base64,", re.ASCII)
-_INT64: Final = range(-(2**63), 2**64)
 
 
 def _split_data_url(block: dict[str, Any]) -> dict[str, Any] | None:
@@ -54,72 +53,19 @@ def _audio_format(block: dict[str, Any]) -> dict[str, Any]:
     return {**block, "mime_type": _FORMATS.get(mime, mime.removeprefix("audio/"))}
 
 
-def _int64(text: str) -> int:
-    number = int(text)
-    if number not in _INT64:
-        raise ValueError("an integer beyond 64 bit has no wire form")
-    return number
-
-
-def parse_arguments(arguments: Any) -> dict[str, Any] | None:
-    """Read the JSON object of a call's `arguments`; None where it is not one."""
-    if not isinstance(arguments, str):
-        return None
-    try:
-        args = json.loads(arguments, parse_int=_int64) if arguments else None
-        if "\\u" in arguments:
-            SPELLINGS[0](args).encode()  # a lone surrogate has no wire form
-    except (ValueError, RecursionError):
-        return None
-    return args if isinstance(args, dict) else None
-
-
-SPELLINGS: Final[tuple[Callable[[Any], str], ...]] = (
-    json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode,
-    json.JSONEncoder(ensure_ascii=False).encode,
-    json.JSONEncoder(separators=(",", ":")).encode,
-    json.JSONEncoder().encode,
-)
-"""The usual ways to spell a JSON object; a stored call notes the number of the one that gives its bytes."""
-
-
-def spelling_of(args: Any, arguments: str) -> int | None:
-    """Find the usual spelling that gives exactly `arguments`."""
-    return next((number for number, spell in enumerate(SPELLINGS) if spell(args) == arguments), None)
-
-
-def _valid(block: dict[str, Any]) -> dict[str, Any] | None:
-    args = parse_arguments(block["arguments"])
-    return None if args is None else {**block, "args": args}
-
-
-def _invalid(block: dict[str, Any]) -> dict[str, Any] | None:
-    wrong = isinstance(block["args"], str) and parse_arguments(block["args"]) is None
-    return block if wrong else None
-
-
-def _call_kinds(name: str, *, constants: dict[str, Any], fields: dict[str, str], arguments: str) -> tuple[Kind, Kind]:
-    valid = {arguments: "arguments", **fields}
-    invalid = {arguments: "args", **fields}
-    return (
-        table_kind(name, "tool_call", constants=constants, fields=valid, after_read=_valid),
-        table_kind(f"{name}.invalid", "invalid_tool_call", constants=constants, fields=invalid, after_read=_invalid),
-    )
-
-
-FUNCTION_CALL: Final = _call_kinds(
+FUNCTION_CALL: Final = call_kinds(
     "function_call",
     constants={"type": "function_call"},
     fields={"name": "name", "call_id": "id", "id": "extras.item_id", "status": "extras.status"},
     arguments="arguments",
 )
-CHAT_CALL: Final = _call_kinds(
+CHAT_CALL: Final = call_kinds(
     "chat_call",
     constants={"type": "function"},
     fields={"function.name": "name", "id": "id"},
     arguments="function.arguments",
 )
-LEGACY_CALL: Final = _call_kinds("legacy_call", constants={}, fields={"name": "name"}, arguments="arguments")
+LEGACY_CALL: Final = call_kinds("legacy_call", constants={}, fields={"name": "name"}, arguments="arguments")
 CUSTOM_CALL: Final = table_kind(
     "custom_call",
     "tool_call",
@@ -173,6 +119,10 @@ REASONING: Final = tuple(
 )
 
 
+def _no_text(block: dict[str, Any]) -> dict[str, Any]:
+    return {**block, "reasoning": ""}
+
+
 def _hosted(tool: str, **fields: str) -> Kind:
     table = {"id": "id", **fields}
     constants = {"type": f"{tool}_call"}
@@ -189,6 +139,28 @@ HOSTED: Final = (
 )
 
 
+AUDIO_OUTPUT: Final = table_kind(
+    "audio_output",
+    "audio",
+    fields={"id": "file_id", "data": "base64"},
+)
+"""The `audio` of an assistant message; only its id may be sent back (C12)."""
+
+
+def _detail_kind(part: str, fields: dict[str, str], **more: Any) -> Kind:
+    constants = {"type": f"reasoning.{part}"}
+    fixed = {"extras": {"field": "reasoning_details"}}
+    return table_kind(f"detail.{part}", "reasoning", constants=constants, fields=fields, fixed=fixed, **more)
+
+
+DETAILS: Final = (
+    _detail_kind("text", {"text": "reasoning", "signature": "extras.signature"}, after_read=reasoning_block),
+    _detail_kind("summary", {"summary": "reasoning"}, after_read=reasoning_block),
+    _detail_kind("encrypted", {"data": "extras.encrypted_content"}, after_read=_no_text),
+)
+"""The entries of `reasoning_details`, as OpenRouter gives them."""
+
+
 def _text_kind(native: str) -> Kind:
     return table_kind(native, "text", constants={"type": native}, fields={"text": "text"}, after_read=text_block)
 
@@ -197,7 +169,7 @@ IMAGE_URL: Final = _media_kind(
     "image_url",
     "image",
     constants={"type": "image_url"},
-    fields={"image_url.url": "url", "image_url.detail": "detail"},
+    fields={"image_url.url": "url", "image_url.detail": "detail", "extras.signature": "extras.signature"},
 )
 IMAGE_STRING: Final = _media_kind("image_string", "image", constants={"type": "image_url"}, fields={"image_url": "url"})
 INPUT_AUDIO: Final = table_kind(
@@ -269,4 +241,5 @@ BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {
     "input_image": INPUT_IMAGE,
     "input_file": INPUT_FILE,
     **{kind.name: (kind,) for kind in HOSTED},
+    **{kind.name.replace("detail", "reasoning"): (kind,) for kind in DETAILS},
 }

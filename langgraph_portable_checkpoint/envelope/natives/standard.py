@@ -80,3 +80,22 @@ TEXT: Final = table_kind(
     "text", "text", constants={"type": "text"}, fields={"text": "text", "id": "id"}, after_read=text_block
 )
 REFUSAL: Final = table_kind("refusal", "refusal", constants={"type": "refusal"}, fields={"refusal": "refusal"})
+
+
+def _v0_kinds(media: str) -> tuple[Kind, ...]:
+    sources = (("base64", "data", "base64"), ("url", "url", "url"), ("id", "id", "file_id"), ("text", "text", "text"))
+    return tuple(
+        table_kind(
+            f"v0.{media}.{source}",
+            "text-plain" if source == "text" else media,
+            constants={"type": media, "source_type": source},
+            fields={key: to, "mime_type": "mime_type", "filename": "filename"},
+        )
+        for source, key, to in sources
+    )
+
+
+BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {
+    "text": (TEXT,),
+    **{media: _v0_kinds(media) for media in ("image", "audio", "video", "file")},
+}
