@@ -1,0 +1,506 @@
+"""PortableRedisSaver: the checkpointer, blocking and async on the same programs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Literal, Self, TypeVar, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol, maybe_add_typed_methods
+
+from .errors import InvalidIdError
+from .media.placing import PolicyWalk
+from .media.policy import MediaPolicy
+from .serde import DataSerializer
+from .storage.clients import Clients
+from .storage.codec import ValueCodec
+from .storage.drivers import AsyncDriver, BlockingDriver
+from .storage.effects import Program
+from .storage.layout import Layout, checked_id
+from .storage.programs import listing, read, threads, write
+from .storage.programs.core import Core
+from .storage.programs.threads import Deleted
+
+T = TypeVar("T")
+Version = int | float | str
+OnConflict = Literal["allow", "warn", "raise"]
+DEFAULT_PREFIX: Final = "lpc"
+PAGE: Final = listing.PAGE
+
+
+class PortableRedisSaver(BaseCheckpointSaver[Any]):
+    """A LangGraph checkpointer on plain Redis (6.2 or newer) and Valkey (7.2 or newer).
+
+    Stores conversations as vendor-neutral envelopes and everything else through the serializer, unchanged. One object
+    serves `invoke` and `ainvoke`, many threads of execution, and several event loops one after the other. It connects
+    at the first call; `with` and `setup()` are optional.
+
+    Args:
+        client: A ready blocking client (redis-py or valkey-py; standalone, cluster, or a Sentinel's master). Stays the
+            caller's to close.
+        async_client: A ready asyncio client, bound to the caller's loop. Without one, async calls run the blocking
+            client in a thread.
+        prefix: Starts every key; savers with different prefixes share a server without seeing each other.
+        serde: A serializer; by default LangGraph's own, which reads back data types only (see `DataSerializer`). With an
+            EncryptedSerializer everything but ids of threads, namespaces and checkpoints is encrypted.
+        ttl_seconds: Every write makes the thread's keys expire this long after it; None: never.
+        media_policy: What a save does with media.
+
+    Example:
+        >>> saver = PortableRedisSaver.from_url("redis://localhost:6379")
+        >>> saver.close()
+    """
+
+    def __init__(
+        self,
+        client: Any = None,
+        async_client: Any = None,
+        *,
+        prefix: str = DEFAULT_PREFIX,
+        serde: SerializerProtocol | None = None,
+        ttl_seconds: float | None = None,
+        media_policy: MediaPolicy | None = None,
+        on_conflict: OnConflict = "allow",
+        _clients: Clients | None = None,
+        _on_close: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(serde=serde or DataSerializer())
+        if client is None and async_client is None and _clients is None:
+            raise TypeError("PortableRedisSaver needs client= or async_client=, or use from_url(...) or embedded(...)")
+        if ttl_seconds is not None and ttl_seconds <= 0:
+            raise ValueError(f"ttl_seconds is {ttl_seconds!r}; it must be positive, or None for never")
+        self._clients = _clients or Clients(client=client, async_client=async_client)
+        self._on_close = _on_close
+        self.media_policy = media_policy or MediaPolicy()
+        self._core = Core(
+            layout=Layout(prefix),
+            codec=self._codec(self.serde),
+            random_bytes=os.urandom,
+            now_ms=lambda: time.time_ns() // 1_000_000,
+            ttl_ms=None if ttl_seconds is None else max(1, int(ttl_seconds * 1000)),
+            on_conflict=on_conflict,
+        )
+
+    def _codec(self, serde: SerializerProtocol) -> ValueCodec:
+        return ValueCodec(serde, PolicyWalk(self.media_policy))
+
+    @classmethod
+    def from_url(cls, url: str, *, cluster: bool = False, **options: Any) -> Self:
+        """Connect by URL: redis://, rediss:// or unix://, with the client library's own options in the query.
+
+        Args:
+            url: As `redis.Redis.from_url` takes it.
+            cluster: Whether the URL names a node of a cluster.
+            options: As the constructor takes them.
+
+        Raises:
+            ValueError: the URL is not one.
+        """
+        import redis
+        import redis.asyncio
+
+        kinds = (redis.RedisCluster, redis.asyncio.RedisCluster) if cluster else (redis.Redis, redis.asyncio.Redis)
+        redis.connection.parse_url(url)
+        clients = Clients(make=lambda: kinds[0].from_url(url), make_async=lambda: kinds[1].from_url(url))
+        return cls(_clients=clients, **options)
+
+    @classmethod
+    def embedded(cls, path: str | os.PathLike[str], **options: Any) -> Self:
+        """Open a data folder that is served by a real Valkey of its own (extra `embedded`).
+
+        Several processes may open the same folder at once; the last to close shuts the server down.
+
+        Raises:
+            EmbeddedServerError: the server cannot be started or joined here; says what to do instead.
+        """
+        from .storage.embedded import EmbeddedServer
+
+        server = EmbeddedServer.open(Path(path))
+        saver = cls.from_url(server.url, **options)
+        saver._on_close = server.close
+        return saver
+
+    def setup(self) -> None:
+        """Do nothing; there is nothing to set up."""
+
+    async def asetup(self) -> None:
+        """Do nothing; there is nothing to set up."""
+
+    def close(self) -> None:
+        """Close what this saver opened; further calls raise SaverClosedError."""
+        if not self._core.closed:
+            self._core.closed = True
+            self._clients.close()
+            if self._on_close is not None:
+                self._on_close()
+
+    async def aclose(self) -> None:
+        """Close what this saver opened, the running loop's client in good order."""
+        if not self._core.closed:
+            await self._clients.aclose()
+            self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def _run(self, program: Program[T]) -> T:
+        self._core.check_open()
+        return BlockingDriver(self._clients.blocking()).run(program)
+
+    async def _arun(self, program: Program[T]) -> T:
+        self._core.check_open()
+        if not self._clients.can_await:
+            return await asyncio.to_thread(self._run, program)
+        return await AsyncDriver(self._clients.asynchronous()).run(program)
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Read a checkpoint: the one named in the config, or the head of its namespace.
+
+        Round trips: 1 when warm, at most 3 cold.
+
+        Returns:
+            None only when there is no such checkpoint.
+
+        Raises:
+            InvalidIdError, ServerUnavailableError, CorruptRecordError, FutureVersionError, BlockedTypeError.
+        """
+        return self._run(self._get(config))
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Read a checkpoint; see `get_tuple`."""
+        return await self._arun(self._get(config))
+
+    def _get(self, config: RunnableConfig) -> Program[CheckpointTuple | None]:
+        thread_id, ns, checkpoint_id = ids_of(config)
+        return read.get_tuple(self._core, thread_id, ns, checkpoint_id, config if checkpoint_id is not None else None)
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint, atomically: all of it or nothing.
+
+        Round trips: 1 (see `storage.programs.write.put`).
+
+        Returns:
+            The config that names it.
+
+        Raises:
+            UnserializableValueError: names the channel. ThreadDeletedError: the thread was deleted since the run began.
+            ServerFullError, ServerReadOnlyError, ServerUnavailableError.
+        """
+        program, stored = self._put(config, checkpoint, metadata, new_versions)
+        self._run(program)
+        return stored
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint; see `put`."""
+        program, stored = self._put(config, checkpoint, metadata, new_versions)
+        await self._arun(program)
+        return stored
+
+    def _put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> tuple[Program[bytes], RunnableConfig]:
+        thread_id, ns, parent_id = ids_of(config)
+        checkpoint_id = checked_id('checkpoint["id"]', checkpoint.get("id"))
+        program = write.put(
+            self._core,
+            thread_id,
+            ns,
+            checkpoint,
+            metadata=get_checkpoint_metadata(config, metadata),
+            new_versions=new_versions,
+            parent_id=parent_id,
+        )
+        return program, read.config_of(thread_id, ns, checkpoint_id)
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Store the pending writes of a task, atomically; the checkpoint need not be there yet.
+
+        Round trips: 1.
+
+        Raises:
+            As `put`.
+        """
+        self._run(self._put_writes(config, writes, task_id, task_path))
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Store the pending writes of a task; see `put_writes`."""
+        await self._arun(self._put_writes(config, writes, task_id, task_path))
+
+    def _put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
+    ) -> Program[None]:
+        thread_id, ns, checkpoint_id = ids_of(config)
+        return write.put_writes(
+            self._core,
+            thread_id,
+            ns,
+            checked_id("checkpoint_id", checkpoint_id),
+            writes=writes,
+            task_id=checked_id("task_id", task_id),
+            task_path=checked_id("task_path", task_path, empty_ok=True),
+        )
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """List checkpoints, newest first, lazily, in pages.
+
+        Args:
+            config: Thread, and optionally namespace ("" is the root; missing: all) and checkpoint id. None: all threads.
+            filter: Metadata keys and the values they must equal; a key that is not there does not match.
+            before: Only checkpoints with a smaller id than this config's.
+            limit: At most so many.
+
+        Round trips: at most 3 a page.
+        """
+        pages = _Pages(self._core, config, filter, before, limit)
+        while (program := pages.next_program()) is not None:
+            yield from pages.take(self._run(program))
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """List checkpoints; see `list`."""
+        pages = _Pages(self._core, config, filter, before, limit)
+        while (program := pages.next_program()) is not None:
+            for found in pages.take(await self._arun(program)):
+                yield found
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Delete everything of a thread at once; see `delete`."""
+        self.delete(thread_id)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete everything of a thread at once; see `delete`."""
+        await self.adelete(thread_id)
+
+    def delete(self, thread_id: str) -> Deleted:
+        """Delete everything of a thread at once and say what went.
+
+        A tombstone stays for an hour, so that a run still going on cannot bring the thread back.
+        """
+        return self._run(threads.delete_thread(self._core, checked_id("thread_id", thread_id)))
+
+    async def adelete(self, thread_id: str) -> Deleted:
+        """Delete everything of a thread; see `delete`."""
+        return await self._arun(threads.delete_thread(self._core, checked_id("thread_id", thread_id)))
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints that these runs made (metadata `run_id`), with their writes, in all threads."""
+        self._run(threads.delete_for_runs(self._core, run_ids))
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints that these runs made; see `delete_for_runs`."""
+        await self._arun(threads.delete_for_runs(self._core, run_ids))
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy a whole thread, all of its checkpoints, writes and media, under another id.
+
+        Raises:
+            ThreadNotFoundError, ThreadExistsError.
+        """
+        self._run(self._copy(source_thread_id, target_thread_id))
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy a whole thread; see `copy_thread`."""
+        await self._arun(self._copy(source_thread_id, target_thread_id))
+
+    def _copy(self, source: str, target: str) -> Program[None]:
+        source, target = checked_id("source_thread_id", source), checked_id("target_thread_id", target)
+        return threads.copy_thread(self._core, source, target)
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Prune threads.
+
+        Args:
+            strategy: "keep_latest" keeps the head of each namespace, and what delta channels need to be rebuilt;
+                "delete" deletes the threads.
+        """
+        for thread_id in thread_ids:
+            self._run(threads.prune(self._core, checked_id("thread_id", thread_id), strategy))
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Prune threads; see `prune`."""
+        for thread_id in thread_ids:
+            await self._arun(threads.prune(self._core, checked_id("thread_id", thread_id), strategy))
+
+    def persist(self, thread_id: str) -> bool:
+        """Keep a thread for ever, whatever ttl_seconds says; False when it does not exist."""
+        return self._run(threads.set_expiry(self._core, checked_id("thread_id", thread_id), 0))
+
+    def expire(self, thread_id: str, ttl_seconds: float | None) -> bool:
+        """Give a thread its own time to live, counted from now and from each write; None: the saver's again."""
+        ttl_ms = None if ttl_seconds is None else max(1, int(ttl_seconds * 1000))
+        return self._run(threads.set_expiry(self._core, checked_id("thread_id", thread_id), ttl_ms))
+
+    def get_next_version(self, current: Version | None, channel: None) -> Version:
+        """Return the version after `current`: 1, 2, 3, ...; a thread that came with text or floats goes on in kind."""
+        if current is None:
+            return 1
+        if isinstance(current, str):
+            return _next_text_version(current)
+        return current + 1
+
+    def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> BaseCheckpointSaver[Any]:
+        """Return a saver on the same connections that may also read back these types."""
+        clone = cast(PortableRedisSaver, super().with_allowlist(extra_allowlist))
+        if clone is not self:
+            clone.serde = maybe_add_typed_methods(clone.serde)
+            clone._core = self._core.with_codec(clone._codec(clone.serde))
+        return clone
+
+
+def _next_text_version(current: str) -> str:
+    """Continue the versions of savers that use text: "<32 digits>.<random digits>"."""
+    whole, dot, rest = current.partition(".")
+    if not whole.isdecimal():
+        raise ValueError(f"channel version {current!r} does not start with a number, so it has no successor")
+    return f"{int(whole) + 1:0{len(whole)}}{dot}{rest}"
+
+
+def ids_of(config: RunnableConfig) -> tuple[str, str, str | None]:
+    """Return thread id, namespace and checkpoint id of a config, checked.
+
+    Raises:
+        InvalidIdError: one of them is missing or is not a string.
+    """
+    configurable = config.get("configurable") or {}
+    if "thread_id" not in configurable:
+        raise InvalidIdError("thread_id", None, fix='Pass config={"configurable": {"thread_id": "..."}}.')
+    thread_id = checked_id("thread_id", configurable["thread_id"])
+    ns = configurable.get("checkpoint_ns")
+    ns = checked_id("checkpoint_ns", "" if ns is None else ns, empty_ok=True)
+    checkpoint_id = configurable.get("checkpoint_id")
+    return thread_id, ns, checked_id("checkpoint_id", checkpoint_id) if checkpoint_id not in (None, "") else None
+
+
+class _Pages:
+    """One listing: which program comes next, and what of its answer counts."""
+
+    def __init__(
+        self,
+        core: Core,
+        config: RunnableConfig | None,
+        filter: dict[str, Any] | None,
+        before: RunnableConfig | None,
+        limit: int | None,
+    ) -> None:
+        self._core = core
+        self._left = limit
+        before_id = (before or {}).get("configurable", {}).get("checkpoint_id")
+        if before_id:
+            checked_id("before checkpoint_id", before_id)
+        ns = checkpoint_id = None
+        self._thread_id: str | None = None
+        if config is not None:
+            self._thread_id, _, checkpoint_id = ids_of(config)
+            ns = config["configurable"].get("checkpoint_ns")
+        self._query = listing.Query(ns, checkpoint_id, before_id or None, dict(filter or {}))
+        self._after: bytes | None = None
+        self._places: list[bytes] | None = None
+        self._all: listing.AllThreads | None = None
+        self._done = False
+
+    def _count(self) -> int:
+        if self._left is None or self._query.filter:
+            return PAGE
+        return min(PAGE, self._left)
+
+    def next_program(self) -> Program[Any] | None:
+        """Return the next program to run; None when the listing has ended."""
+        if self._done or (self._left is not None and self._left <= 0):
+            return None
+        if self._thread_id is None:
+            return self._next_of_all()
+        if self._query.checkpoint_ns is not None:
+            return listing.page_of_namespace(self._core, self._thread_id, self._query, self._after, self._count())
+        if self._places is None:
+            return listing.all_places(self._core, self._thread_id, self._query)
+        if not self._places:
+            return None
+        count = self._count()
+        places, self._places = self._places[:count], self._places[count:]
+        return listing.page_of_places(self._core, self._thread_id, self._query, places)
+
+    def _next_of_all(self) -> Program[Any]:
+        if self._all is None:
+            return listing.open_all(self._core)
+        return listing.page_of_all(self._core, self._all, self._query, self._count())
+
+    def take(self, answer: Any) -> list[CheckpointTuple]:
+        """Digest a program's value; return the tuples to hand out."""
+        if isinstance(answer, listing.AllThreads):
+            self._all = answer
+            return []
+        if isinstance(answer, listing.Page):
+            self._after = answer.after
+            self._done = answer.after is None
+            return self._counted(answer.tuples)
+        if self._thread_id is not None and self._places is None:
+            self._places = answer
+            return []
+        self._done = self._thread_id is None and not answer
+        return self._counted(answer)
+
+    def _counted(self, tuples: list[CheckpointTuple]) -> list[CheckpointTuple]:
+        if self._left is None:
+            return tuples
+        taken = tuples[: self._left]
+        self._left -= len(taken)
+        return taken

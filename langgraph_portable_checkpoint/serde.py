@@ -1,0 +1,97 @@
+"""The default serializer: LangGraph's own, reading back data types only.
+
+LangGraph's default imports and calls whatever a stored value names. This one imports nothing: it rebuilds LangGraph's
+safe types, and classes that this process has already imported and that only hold data (pydantic models, dataclasses,
+enums, named tuples). Anything else that stored bytes name is refused with `BlockedTypeError`, and stays stored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import sys
+from collections.abc import Iterable, Set
+from threading import local
+from typing import Any, Final
+
+from langgraph.checkpoint.serde import jsonplus
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from pydantic import BaseModel
+
+from .errors import BlockedTypeError
+
+_SECRETS: Final = ("SecretStr", "SecretBytes")
+
+
+class _Refused(local):
+    """What the present decoding has refused, per thread of execution."""
+
+    def __init__(self) -> None:
+        self.names: list[tuple[str, ...]] = []
+
+
+def _holds_data_only(found: Any) -> bool:
+    if not isinstance(found, type):
+        return False
+    return (
+        issubclass(found, (BaseModel, enum.Enum))
+        or dataclasses.is_dataclass(found)
+        or (issubclass(found, tuple) and hasattr(found, "_fields"))
+        or any(base.__module__.startswith("pydantic.v1") for base in found.__mro__)
+        or (found.__module__.startswith("pydantic") and found.__name__ in _SECRETS)
+    )
+
+
+class DataTypes:
+    """The names that may be rebuilt, as the container that LangGraph's reader asks."""
+
+    def __init__(self, extra: Set[tuple[str, ...]] = frozenset()) -> None:
+        self.extra = extra
+        self.refused = _Refused()
+
+    def __contains__(self, key: tuple[str, ...]) -> bool:
+        module, name = key
+        if key in self.extra or (
+            isinstance(module, str)
+            and isinstance(name, str)
+            and _holds_data_only(getattr(sys.modules.get(module), name, None))
+        ):
+            return True
+        self.refused.names.append(key)
+        return False
+
+
+class DataSerializer(JsonPlusSerializer):
+    """LangGraph's serializer that rebuilds data types and imports nothing. Writes what JsonPlusSerializer writes.
+
+    Args:
+        extra: Further (module, name) pairs that may be imported and called.
+    """
+
+    def __init__(self, extra: Iterable[tuple[str, ...] | type] = ()) -> None:
+        super().__init__(allowed_msgpack_modules=None)
+        named = {(e.__module__, e.__name__) if isinstance(e, type) else tuple(e) for e in extra}
+        self._types = DataTypes(frozenset(named))
+        self._unpack_ext_hook = jsonplus._create_msgpack_ext_hook(self._types)  # type: ignore[arg-type]  # a container
+
+    def with_msgpack_allowlist(self, extra_allowlist: Iterable[tuple[str, ...] | type]) -> JsonPlusSerializer:
+        """Return a serializer that may import these as well."""
+        return DataSerializer([*self._types.extra, *extra_allowlist])
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """Read a value.
+
+        Raises:
+            BlockedTypeError: the value names a type outside the allowlist.
+        """
+        self._types.refused.names = []
+        value = super().loads_typed(data)
+        if self._types.refused.names:
+            named = ", ".join(sorted({".".join(map(str, name)) for name in self._types.refused.names}))
+            self._types.refused.names = []
+            raise BlockedTypeError(
+                f"a stored value names {named}, which is not a data class that this process has imported. Nothing was "
+                "imported or called, and the value stays stored. If the type is yours, import its module before reading, "
+                "or pass serde=DataSerializer([(module, name)])."
+            )
+        return value

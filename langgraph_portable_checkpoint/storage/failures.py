@@ -1,0 +1,92 @@
+"""What a client library raises, as this package's errors.
+
+Both redis-py and valkey-py are served, so exceptions are told apart by the names in their class tree and by the server's
+error codes, never by import.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..errors import (
+    ServerFullError,
+    ServerReadOnlyError,
+    ServerUnavailableError,
+    StorageError,
+    WrongServerError,
+)
+
+_CLIENT_MODULES: Final = ("redis", "valkey", "coredis", "fakeredis")
+
+_BY_TEXT: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
+    ("OOM command not allowed", ServerFullError, "The server is full (maxmemory). Raise maxmemory, or delete or expire threads."),
+    ("READONLY", ServerReadOnlyError, "The server is a read-only replica. Connect to the primary, or through Sentinel."),
+    ("MISCONF", ServerReadOnlyError, "The server cannot persist and refuses writes. Look at its log and its disk."),
+    ("NOREPLICAS", ServerReadOnlyError, "The server has too few replicas to accept writes."),
+    ("NOPERM", ServerReadOnlyError, "The ACL user may not do this. Grant the commands and key pattern of docs/operations.md."),
+    ("No permissions", ServerReadOnlyError, "The ACL user may not do this. Grant the commands and key pattern of docs/operations.md."),
+    ("can't run this command or subcommand", ServerReadOnlyError, "The ACL user may not do this. Grant the commands and key pattern of docs/operations.md."),
+    ("WRONGPASS", ServerReadOnlyError, "The server refuses the user name or password."),
+    ("NOAUTH", ServerReadOnlyError, "The server asks for a password. Put it into the URL or the client."),
+    ("WRONGTYPE", WrongServerError, "A key under this prefix belongs to something else. Use another prefix=."),
+    ("unknown command", WrongServerError, "The server lacks a core command. Redis 6.2, Valkey 7.2 or newer is needed."),
+    ("Unknown Redis command", WrongServerError, "The server lacks a core command. Redis 6.2, Valkey 7.2 or newer is needed."),
+    ("CROSSSLOT", WrongServerError, "The keys of one thread are not in one slot; the server does not honour hash tags."),
+    ("LOADING", ServerUnavailableError, "The server is loading its data. Try again in a moment."),
+    ("MASTERDOWN", ServerUnavailableError, "The replica has lost its primary. Try again, or connect to the primary."),
+    ("CLUSTERDOWN", ServerUnavailableError, "The cluster is down. Try again when its slots are covered."),
+    ("TRYAGAIN", ServerUnavailableError, "The cluster is moving slots. Try again."),
+    ("BUSY", ServerUnavailableError, "The server is busy with a script. Try again in a moment."),
+    ("UNBLOCKED", ServerUnavailableError, "The server has just changed its role. Try again."),
+    ("max number of clients", ServerUnavailableError, "The server has too many clients. Raise maxclients or share a pool."),
+)  # fmt: skip
+
+_BY_CLASS: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
+    ("AuthenticationError", ServerReadOnlyError, "The server refuses the user name or password."),
+    ("BusyLoadingError", ServerUnavailableError, "The server is loading its data. Try again in a moment."),
+    ("ReadOnlyError", ServerReadOnlyError, "The server is a read-only replica. Connect to the primary, or through Sentinel."),
+    ("OutOfMemoryError", ServerFullError, "The server is full (maxmemory). Raise maxmemory, or delete or expire threads."),
+    ("NoPermissionError", ServerReadOnlyError, "The ACL user may not do this. Grant the commands and key pattern of docs/operations.md."),
+    ("InvalidResponse", WrongServerError, "What answers does not speak the Redis protocol. Check host and port."),
+    ("MasterNotFoundError", ServerUnavailableError, "Sentinel knows no primary right now. Try again, and check the service name."),
+    ("TimeoutError", ServerUnavailableError, "The server did not answer in time. It is safe to try again."),
+    ("ConnectionError", ServerUnavailableError, "The server cannot be reached. Check that it runs and that the address is right; it is safe to try again."),
+    ("ClusterError", ServerUnavailableError, "The cluster cannot serve this now. Try again."),
+)  # fmt: skip
+
+
+def is_client_error(error: BaseException) -> bool:
+    """Tell whether a client library raised this."""
+    return any(kind.__module__.split(".")[0] in _CLIENT_MODULES for kind in type(error).__mro__)
+
+
+def is_no_script(error: BaseException) -> bool:
+    """Tell whether the server does not know a script yet."""
+    return type(error).__name__ == "NoScriptError" or str(error).startswith("NOSCRIPT")
+
+
+def may_retry(error: BaseException) -> bool:
+    """Tell whether a connection broke, so that the same call may succeed on a new one."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return "ConnectionError" in names and not names & {"AuthenticationError", "BusyLoadingError", "MaxConnectionsError"}
+
+
+def translate(error: BaseException) -> StorageError | None:
+    """Return this package's error for a client library's, or None when it is none."""
+    if isinstance(error, OSError) and not is_client_error(error):
+        return ServerUnavailableError(f"{error}. The server cannot be reached; it is safe to try again.")
+    if not is_client_error(error):
+        return None
+    text = str(error)
+    for needle, kind, advice in _BY_TEXT:
+        if needle in text:
+            return kind(f"{_short(text)}. {advice}")
+    names = {base.__name__ for base in type(error).__mro__}
+    for name, kind, advice in _BY_CLASS:
+        if name in names:
+            return kind(f"{_short(text) or name}. {advice}")
+    return StorageError(f"{type(error).__name__}: {_short(text)}")
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:300].rstrip(".")

@@ -1,0 +1,128 @@
+-- Shared by every script. KEYS are the thread's keys in the order of layout.THREAD_PARTS:
+-- 1 meta, 2 items, 3 ckpts, 4 index, 5 writes, 6 turns, 7 blobs, 8 media, 9 runs, 10 gone, 11 lease.
+-- An item or record starts with msgpack fixarray(3), a positive fixint kind, and a bin of concatenated 16-byte refs.
+local META, ITEMS, CKPTS, INDEX, WRITES, TURNS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local BLOBS, MEDIA, RUNS, GONE, LEASE = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local CHUNK = 1000
+
+-- Concatenated refs of an item or record, or nil when the bytes are not one.
+local function refs_of(value)
+  local head, _, width = string.byte(value, 1, 3)
+  if head ~= 0x93 then return nil end
+  if width == 0xc4 then
+    return string.sub(value, 5, 4 + string.byte(value, 4))
+  elseif width == 0xc5 then
+    local high, low = string.byte(value, 4, 5)
+    return string.sub(value, 6, 5 + high * 256 + low)
+  elseif width == 0xc6 then
+    local a, b, c, d = string.byte(value, 4, 7)
+    return string.sub(value, 8, 7 + ((a * 256 + b) * 256 + c) * 256 + d)
+  end
+  return nil
+end
+
+-- Call fn(frame_start, frame_end, key) for each frame of a writes value: u32 length, u16 key length, key, record.
+local function each_frame(value, fn)
+  local at, size = 1, #value
+  while at + 5 <= size do
+    local a, b, c, d, high, low = string.byte(value, at, at + 5)
+    local stop = at + 3 + ((a * 256 + b) * 256 + c) * 256 + d
+    local key_stop = at + 5 + high * 256 + low
+    if stop > size then return end
+    fn(at, stop, string.sub(value, at + 6, key_stop), key_stop + 1)
+    at = stop + 1
+  end
+end
+
+-- Fetch all items reachable from the refs in `pending`, breadth first, appending digest, bytes to `out`.
+local function collect(pending, seen, out)
+  while #pending > 0 do
+    local nexts = {}
+    for from = 1, #pending, CHUNK do
+      local upto = math.min(from + CHUNK - 1, #pending)
+      local values = redis.call('HMGET', ITEMS, unpack(pending, from, upto))
+      for i = from, upto do
+        local value = values[i - from + 1]
+        if value then
+          out[#out + 1] = pending[i]
+          out[#out + 1] = value
+          local refs = refs_of(value)
+          if refs then
+            for at = 1, #refs, 16 do
+              local ref = string.sub(refs, at, at + 15)
+              if not seen[ref] then
+                seen[ref] = true
+                nexts[#nexts + 1] = ref
+              end
+            end
+          end
+        end
+      end
+    end
+    pending = nexts
+  end
+end
+
+local function push_refs(value, pending, seen)
+  local refs = value and refs_of(value)
+  if not refs then return end
+  for at = 1, #refs, 16 do
+    local ref = string.sub(refs, at, at + 15)
+    if not seen[ref] then
+      seen[ref] = true
+      pending[#pending + 1] = ref
+    end
+  end
+end
+
+local function push_frames(value, pending, seen)
+  each_frame(value, function(_, stop, _, record_start)
+    push_refs(string.sub(value, record_start, stop), pending, seen)
+  end)
+end
+
+-- Give every key of the thread the same expiry. A per-thread override in meta wins ("0": never).
+local function touch(ttl_ms)
+  local override = redis.call('HGET', META, 'ttl')
+  local ttl = override or ttl_ms
+  if ttl == '' then return end
+  for i = 1, 9 do
+    if ttl == '0' then redis.call('PERSIST', KEYS[i]) else redis.call('PEXPIRE', KEYS[i], ttl) end
+  end
+end
+
+-- A held lease refuses everyone who does not show its token.
+local function lease_refuses(token)
+  local holder = redis.call('GET', LEASE)
+  return holder and holder ~= token
+end
+
+local function head_of(ns)
+  return redis.call('ZREVRANGEBYLEX', INDEX, '(' .. ns .. '\1', '[' .. ns .. '\0', 'LIMIT', 0, 1)[1]
+end
+
+-- Store `count` digest, bytes pairs of ARGV from position `at` into `key`; returns the position after them.
+local function store_pairs(key, at)
+  local count = tonumber(ARGV[at])
+  at = at + 1
+  local last = at + 2 * count - 1
+  while at <= last do
+    local upto = math.min(at + 2 * CHUNK - 1, last)
+    redis.call('HSET', key, unpack(ARGV, at, upto))
+    at = upto + 1
+  end
+  return last + 1
+end
+
+-- Agree with the client on the thread's generation. Returns nil when agreed, else the reply to give.
+local function agree(expected, fresh, aux, thread_id)
+  local found = redis.call('HMGET', META, 'g', 'k')
+  if found[1] then
+    if found[1] ~= expected then return {'stale', found[1], found[2] or ''} end
+    return nil
+  end
+  if expected ~= '' then return {'stale', '', ''} end
+  redis.call('HSET', META, 'g', fresh, 't', thread_id)
+  if aux ~= '' then redis.call('HSET', META, 'k', aux) end
+  return nil
+end

@@ -1,0 +1,27 @@
+-- Read records and writes of many checkpoints, newest first within one namespace, or by name.
+-- ARGV: 1 'range' | 'names'; for 'range': 2 upper bound and 3 lower bound in ZREVRANGEBYLEX form, 4 count;
+--   for 'names': 2.. places.
+-- Reply: {generation or '', key or '', place, record, writes or '', ...}; names that are not stored are left out.
+local meta = redis.call('HMGET', META, 'g', 'k')
+local out = {meta[1] or '', meta[2] or ''}
+local places
+if ARGV[1] == 'range' then
+  places = redis.call('ZREVRANGEBYLEX', INDEX, ARGV[2], ARGV[3], 'LIMIT', 0, ARGV[4])
+else
+  places = {}
+  for i = 2, #ARGV do places[#places + 1] = ARGV[i] end
+end
+for from = 1, #places, CHUNK do
+  local upto = math.min(from + CHUNK - 1, #places)
+  local records = redis.call('HMGET', CKPTS, unpack(places, from, upto))
+  local writes = redis.call('HMGET', WRITES, unpack(places, from, upto))
+  for i = from, upto do
+    local record = records[i - from + 1]
+    if record then
+      out[#out + 1] = places[i]
+      out[#out + 1] = record
+      out[#out + 1] = writes[i - from + 1] or ''
+    end
+  end
+end
+return out

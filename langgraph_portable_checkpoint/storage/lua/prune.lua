@@ -1,0 +1,31 @@
+-- Remove checkpoints with their writes, then every item, blob and media record that nothing names any more.
+-- ARGV: 1 expected generation, 2 fresh generation, 3 lease token or '', 4.. places to remove.
+-- The generation changes, so no client relies on an item that was swept.
+-- Reply: {'ok', checkpoints removed, items removed, checkpoints left} | {'stale', generation, key} | {'leased'}.
+local meta = redis.call('HMGET', META, 'g', 'k')
+if (meta[1] or '') ~= ARGV[1] then return {'stale', meta[1] or '', meta[2] or ''} end
+if lease_refuses(ARGV[3]) then return {'leased'} end
+local removed = 0
+for i = 4, #ARGV do
+  removed = removed + redis.call('HDEL', CKPTS, ARGV[i])
+  redis.call('HDEL', WRITES, ARGV[i])
+  redis.call('ZREM', INDEX, ARGV[i])
+end
+local left = redis.call('HLEN', CKPTS)
+if left == 0 and redis.call('HLEN', WRITES) == 0 then
+  local items = redis.call('HLEN', ITEMS)
+  redis.call('UNLINK', META, ITEMS, CKPTS, INDEX, WRITES, TURNS, BLOBS, MEDIA, RUNS)
+  return {'ok', removed, items, 0}
+end
+local pending, live = {}, {}
+for _, record in ipairs(redis.call('HVALS', CKPTS)) do push_refs(record, pending, live) end
+for _, frames in ipairs(redis.call('HVALS', WRITES)) do push_frames(frames, pending, live) end
+collect(pending, live, {})
+local swept = 0
+for _, key in ipairs({ITEMS, BLOBS, MEDIA}) do
+  for _, digest in ipairs(redis.call('HKEYS', key)) do
+    if not live[digest] then swept = swept + redis.call('HDEL', key, digest) end
+  end
+end
+redis.call('HSET', META, 'g', ARGV[2])
+return {'ok', removed, swept, left}

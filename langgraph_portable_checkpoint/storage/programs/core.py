@@ -1,0 +1,199 @@
+"""What all programs share: the thread's view, encoding, fetching, and what the server's answers mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from ...errors import (
+    CorruptRecordError,
+    PlaintextRecordError,
+    SaverClosedError,
+    ThreadDeletedError,
+    TurnInProgressError,
+)
+from ..codec import Decoder, Encoder, Items, Sink, ValueCodec
+from ..effects import Batch, Command, Program, Script
+from ..items import Parsed, Secrets, pack, unpack
+from ..layout import Layout, run_digest, split_place
+from ..records import CheckpointRecord, load_checkpoint, open_checkpoint
+from ..view import ThreadView, Views
+
+TOMBSTONE_TTL_MS: Final = 3_600_000
+MAX_ATTEMPTS: Final = 5
+KEY_WHAT: Final = "digest key"
+KEY_MARK: Final = b"lpc-key:"
+KEY_BYTES: Final = 32
+
+
+@dataclass(slots=True)
+class Core:
+    """A saver's state and settings; everything from outside is passed in."""
+
+    layout: Layout
+    codec: ValueCodec
+    random_bytes: Callable[[int], bytes]
+    now_ms: Callable[[], int]
+    ttl_ms: int | None = None
+    views: Views = field(default_factory=Views)
+    items: Items = field(default_factory=lambda: Items(64 * 1024 * 1024))
+    on_conflict: str = "allow"
+    closed: bool = False
+
+    def with_codec(self, codec: ValueCodec) -> Core:
+        """Return a core on the same layout and settings with its own caches."""
+        return replace(self, codec=codec, views=Views(), items=Items(self.items.budget_bytes))
+
+    @property
+    def ttl_arg(self) -> bytes:
+        """The ttl as scripts take it."""
+        return b"" if self.ttl_ms is None else str(self.ttl_ms).encode()
+
+    def check_open(self) -> None:
+        """Raise SaverClosedError after close()."""
+        if self.closed:
+            raise SaverClosedError
+
+    def fresh_view(self, thread_id: str) -> ThreadView:
+        """Make a view for a thread that may not exist yet: a new generation, and a new key where bodies are sealed."""
+        generation = self.random_bytes(12).hex().encode()
+        if not self.codec.sealer.sealed:
+            return ThreadView(generation, Secrets(b"", self.codec.sealer), b"")
+        key = self.random_bytes(KEY_BYTES)
+        return ThreadView(generation, Secrets(key, self.codec.sealer), self._seal_key(key, thread_id))
+
+    def _seal_key(self, key: bytes, thread_id: str) -> bytes:
+        return pack(self.codec.sealer.seal(KEY_MARK + key + thread_id.encode()))
+
+    def reseal_key(self, sealed_key: bytes, source: str, target: str) -> bytes:
+        """Seal a thread's key for a copy of the thread."""
+        return self._seal_key(self._open_key(sealed_key, source), target) if sealed_key else b""
+
+    def view_of(self, generation: bytes, sealed_key: bytes, thread_id: str) -> ThreadView:
+        """Return the view for what the server says the thread is, keeping the present one if it still is that."""
+        view = self.views.get(thread_id)
+        if view is None or view.generation != generation:
+            key = self._open_key(sealed_key, thread_id)
+            view = ThreadView(generation, Secrets(key, self.codec.sealer), sealed_key)
+            self.views.put(thread_id, view)
+        return view
+
+    def _open_key(self, sealed_key: bytes, thread_id: str) -> bytes:
+        where = f"thread {thread_id!r}"
+        if not self.codec.sealer.sealed:
+            if sealed_key:
+                raise CorruptRecordError(
+                    KEY_WHAT,
+                    where=where,
+                    reason="the thread is sealed",
+                    fix="Pass the serde= that it was written with.",
+                )
+            return b""
+        if not sealed_key:
+            raise PlaintextRecordError(
+                KEY_WHAT, where=where, reason="the thread is stored in the open, and this saver only reads sealed data"
+            )
+        opened = self.codec.sealer.open(_unpacked(sealed_key, where), what=KEY_WHAT, where=where)
+        start, stop = len(KEY_MARK), len(KEY_MARK) + KEY_BYTES
+        if not opened.startswith(KEY_MARK) or opened[stop:] != thread_id.encode():
+            raise CorruptRecordError(KEY_WHAT, where=where, reason="it was moved here from another place")
+        return opened[start:stop]
+
+    def decoder(self, view: ThreadView, thread_id: str, fetched: dict[bytes, bytes]) -> Decoder:
+        """Make a decoder for a thread."""
+        return Decoder(
+            self.codec, view.secrets, items=self.items, fetched=fetched, media={}, where=f"thread {thread_id!r}"
+        )
+
+    def encoder(self, view: ThreadView, sink: Sink) -> Encoder:
+        """Make an encoder for a thread."""
+        return Encoder(self.codec, view.secrets, known=view.known, stored=view.stored, sink=sink)
+
+
+def _unpacked(data: bytes, where: str) -> list[Any]:
+    try:
+        type_, sealed = unpack(data)
+    except (ValueError, TypeError) as error:
+        raise CorruptRecordError(KEY_WHAT, where=where, reason="it is not readable") from error
+    return [type_, sealed]
+
+
+def pairs(values: Mapping[bytes, bytes]) -> list[bytes | int]:
+    """Spell counted pairs for a script."""
+    flat: list[bytes | int] = [len(values)]
+    for key, value in values.items():
+        flat += (key, value)
+    return flat
+
+
+def unpair(flat: Iterable[bytes]) -> dict[bytes, bytes]:
+    """Read a flat list of pairs."""
+    listed = list(flat)
+    return dict(zip(listed[::2], listed[1::2], strict=True))
+
+
+def registered(core: Core, thread_id: str, script: Script, run_id: str | None, *, fresh: bool) -> Program[Any]:
+    """Run a writing script; a thread or run that this client meets first is registered before it, in the same batch."""
+    calls: list[Script | Command] = []
+    name = thread_id.encode()
+    if fresh:
+        shard = core.layout.registry(core.layout.shard_of(name))
+        calls.append(Command((b"ZADD", shard, core.now_ms(), name)))
+    if run_id is not None:
+        digest = run_digest(run_id)
+        shard = core.layout.run_index(core.layout.shard_of(digest))
+        calls.append(Command((b"ZADD", shard, 0, digest + name)))
+    if not calls:
+        return (yield script)
+    replies = yield Batch((*calls, script))
+    return replies[-1]
+
+
+def refuse(reply: list[Any], thread_id: str) -> None:
+    """Raise for the answers of a writing script that are refusals."""
+    if reply[0] == b"deleted":
+        raise ThreadDeletedError(thread_id)
+    if reply[0] == b"leased":
+        raise TurnInProgressError(
+            f"thread {thread_id!r} is held by another turn (exclusive_turn); the write was refused. "
+            "Wait for that turn to end, or take the lease yourself."
+        )
+
+
+def fetch_missing(
+    core: Core, view: ThreadView, thread_id: str, refs: Iterable[bytes], decoder: Decoder
+) -> Program[None]:
+    """Fetch what is not at hand of everything that `refs` lead to.
+
+    No call when all is at hand, one for items, one for media. What the server does not have either is found out by
+    decoding, which names it.
+    """
+    wanted = list(refs)
+    absent, media = decoder.missing(wanted)
+    if absent:
+        reply = yield Script("fetch", core.layout.thread(thread_id), (b"1", *absent), writes=False)
+        fetched = unpair(reply[1:])
+        decoder.fetched.update(fetched)
+        if reply[0] == view.generation:
+            view.confirm(fetched)
+        media = decoder.missing(wanted)[1]
+    if media:
+        blobs = core.layout.thread(thread_id)[6]
+        (found,) = yield Batch((Command((b"HMGET", blobs, *media)),))
+        present = {ref: data for ref, data in zip(media, found, strict=True) if data is not None}
+        decoder.media.update(present)
+        view.confirm(present)
+
+
+def read_record(core: Core, parsed: Parsed, decoder: Decoder) -> CheckpointRecord:
+    """Put an opened record together with its shape, which must be at hand."""
+    shape = decoder.open(parsed.refs[0]).body
+    return load_checkpoint(parsed, shape, load=core.codec.load, where=decoder.where)
+
+
+def open_record(view: ThreadView, place: bytes, data: bytes, thread_id: str) -> Parsed:
+    """Open a checkpoint record."""
+    ns, checkpoint_id = split_place(place)
+    where = f"checkpoint {checkpoint_id!r} (namespace {ns!r}) of thread {thread_id!r}"
+    return open_checkpoint(data, place=place, secrets=view.secrets, where=where)

@@ -1,0 +1,290 @@
+"""list: checkpoints newest first, of one thread or of all, in pages."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from langgraph.checkpoint.base import CheckpointTuple
+
+from ..effects import Batch, Command, Program, Script
+from ..items import Parsed
+from ..layout import SHARDS, split_place
+from ..layout import place as spell_place
+from ..records import WriteRecord, load_writes
+from ..view import ThreadView
+from .core import Core, fetch_missing, open_record, read_record
+from .read import tuple_of
+
+PAGE: Final = 100
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What to list, within one thread.
+
+    Attributes:
+        checkpoint_ns: None for all namespaces.
+        checkpoint_id: Only this checkpoint, in whichever namespaces ask for it.
+        before_id: Only checkpoints with smaller ids.
+        filter: Metadata keys and the values they must equal.
+    """
+
+    checkpoint_ns: str | None = None
+    checkpoint_id: str | None = None
+    before_id: str | None = None
+    filter: dict[str, Any] = field(default_factory=dict)
+
+    def names(self, place: bytes) -> bool:
+        """Tell whether a checkpoint is asked for, by its place alone."""
+        ns, checkpoint_id = split_place(place)
+        return (
+            (self.checkpoint_ns is None or ns == self.checkpoint_ns)
+            and (self.checkpoint_id is None or checkpoint_id == self.checkpoint_id)
+            and (self.before_id is None or checkpoint_id < self.before_id)
+        )
+
+    def takes(self, metadata: Any) -> bool:
+        """Tell whether a checkpoint's metadata has every filter value."""
+        return all(metadata.get(key) == value for key, value in self.filter.items())
+
+
+def all_places(core: Core, thread_id: str, query: Query) -> Program[list[bytes]]:
+    """List the places of a thread's checkpoints that a query names, newest first. One round trip."""
+    core.check_open()
+    index = core.layout.thread(thread_id)[3]
+    (members,) = yield Batch((Command((b"ZRANGE", index, 0, -1)),))
+    named = [place for place in members if query.names(place)]
+    return sorted(named, key=lambda place: split_place(place)[::-1], reverse=True)
+
+
+def range_args(query: Query, after: bytes | None, count: int) -> tuple[bytes | int, ...]:
+    """Spell the next page of one namespace for the list script."""
+    assert query.checkpoint_ns is not None
+    ns = spell_place(query.checkpoint_ns, "")
+    upper = after or (spell_place(query.checkpoint_ns, query.before_id) if query.before_id is not None else None)
+    if query.checkpoint_id is not None:
+        exact = spell_place(query.checkpoint_ns, query.checkpoint_id)
+        return (b"names", exact) if after is None and query.names(exact) else (b"names",)
+    return (b"range", b"(" + upper if upper else b"(" + ns[:-1] + b"\1", b"[" + ns, count)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Tuples of one page, and where the next one starts; None when this was the last."""
+
+    tuples: list[CheckpointTuple]
+    after: bytes | None
+
+
+def page_of_namespace(core: Core, thread_id: str, query: Query, after: bytes | None, count: int) -> Program[Page]:
+    """Read the next page of one namespace. Two round trips at the most, one more for media."""
+    core.check_open()
+    args = range_args(query, after, count)
+    reply = yield Script("list", core.layout.thread(thread_id), args, writes=False)
+    rows = _rows(reply)
+    tuples = yield from _tuples(core, thread_id, reply, rows, query)
+    more = args[0] == b"range" and len(rows) == count
+    return Page(tuples, rows[-1][0] if more else None)
+
+
+def page_of_places(core: Core, thread_id: str, query: Query, places: Sequence[bytes]) -> Program[list[CheckpointTuple]]:
+    """Read the named checkpoints. Two round trips at the most, one more for media."""
+    core.check_open()
+    reply = yield Script("list", core.layout.thread(thread_id), (b"names", *places), writes=False)
+    return (yield from _tuples(core, thread_id, reply, _rows(reply), query))
+
+
+Row = tuple[bytes, bytes, bytes]
+
+
+def _rows(reply: list[bytes]) -> list[Row]:
+    flat = reply[2:]
+    return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
+
+
+def _tuples(
+    core: Core, thread_id: str, reply: list[bytes], rows: list[Row], query: Query
+) -> Program[list[CheckpointTuple]]:
+    if not rows:
+        return []
+    view = core.view_of(reply[0], reply[1], thread_id)
+    decoder = core.decoder(view, thread_id, {})
+    opened = [_open(view, row, thread_id) for row in rows]
+    if query.filter:
+        yield from fetch_missing(core, view, thread_id, {parsed.refs[0] for _, _, parsed, _ in opened}, decoder)
+        opened = [row for row in opened if query.takes(_metadata(core, row[2], decoder))]
+    yield from fetch_missing(core, view, thread_id, _refs(opened), decoder)
+    return [
+        tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, None, remember=False)
+        for place, data, parsed, writes in opened
+    ]
+
+
+Opened = tuple[bytes, bytes, Parsed, list[WriteRecord]]
+
+
+def _open(view: ThreadView, row: Row, thread_id: str) -> Opened:
+    place, data, writes = row
+    where = f"thread {thread_id!r}"
+    parsed = open_record(view, place, data, thread_id)
+    return place, data, parsed, load_writes(writes, place=place, secrets=view.secrets, where=where)
+
+
+def _metadata(core: Core, parsed: Parsed, decoder: Any) -> Any:
+    return read_record(core, parsed, decoder).metadata
+
+
+def _refs(opened: list[Opened]) -> Iterator[bytes]:
+    for _, _, parsed, writes in opened:
+        yield from parsed.refs
+        for write in writes:
+            yield from write.entry.refs
+
+
+REGISTRATION_GRACE_MS: Final = 3_600_000
+LOAD: Final = 128
+
+
+@dataclass(slots=True)
+class AllThreads:
+    """Where a listing over all threads stands.
+
+    Attributes:
+        waiting: (an upper bound of its checkpoint ids, thread id) of threads not looked into yet, highest last.
+        open: A heap of (inverted order of the next checkpoint id, thread id, its places left, next one last).
+    """
+
+    waiting: list[tuple[str, str]]
+    open: list[tuple[_Descending, str, list[bytes]]] = field(default_factory=list)
+
+
+class _Descending(str):
+    """Text that sorts in reverse, for heapq."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: str) -> bool:
+        return str.__gt__(self, other)
+
+
+def open_all(core: Core) -> Program[AllThreads]:
+    """Find all threads. Two round trips on a standalone server, plus one when registrations have gone stale."""
+    core.check_open()
+    shards = yield Batch(tuple(Command((b"ZRANGE", core.layout.registry(shard), 0, -1)) for shard in range(SHARDS)))
+    names = [name for shard in shards for name in shard]
+    if not names:
+        return AllThreads([])
+    tops = yield Batch(tuple(Command((b"HMGET", core.layout.thread(name.decode())[0], b"m", b"g")) for name in names))
+    gone = [name for name, (_, generation) in zip(names, tops, strict=True) if generation is None]
+    yield from forget_threads(core, gone)
+    known = [(top.decode(), name.decode()) for name, (top, _) in zip(names, tops, strict=True) if top is not None]
+    return AllThreads(sorted(known))
+
+
+def forget_threads(core: Core, names: Sequence[bytes]) -> Program[None]:
+    """Drop registrations of threads that are no more; those younger than an hour stay, their first put may be under way."""
+    by_shard: dict[int, list[bytes]] = {}
+    for name in names:
+        by_shard.setdefault(core.layout.shard_of(name), []).append(name)
+    cutoff = core.now_ms() - REGISTRATION_GRACE_MS
+    if by_shard:
+        yield Batch(
+            tuple(
+                Script("forget", (core.layout.registry(shard),), (cutoff, *stale)) for shard, stale in by_shard.items()
+            )
+        )
+
+
+def page_of_all(core: Core, state: AllThreads, query: Query, count: int) -> Program[list[CheckpointTuple]]:
+    """Read the next page over all threads, newest first; empty only at the end.
+
+    Three round trips at the most on a standalone server when the page's checkpoints come from up to 128 threads not
+    looked into yet, one more for media.
+    """
+    tuples: list[CheckpointTuple] = []
+    while not tuples:
+        picked = yield from _pick(core, state, query, count)
+        if not picked:
+            return []
+        tuples = yield from _tuples_of_threads(core, picked, query)
+    return tuples
+
+
+def _pick(core: Core, state: AllThreads, query: Query, count: int) -> Program[list[tuple[str, bytes]]]:
+    picked: list[tuple[str, bytes]] = []
+    while len(picked) < count:
+        if state.waiting and (not state.open or state.waiting[-1][0] >= state.open[0][0]):
+            yield from _look_into(core, state, query)
+        elif not state.open:
+            return picked
+        else:
+            _, thread_id, places = heapq.heappop(state.open)
+            picked.append((thread_id, places.pop()))
+            _keep_open(state, thread_id, places)
+    return picked
+
+
+def _look_into(core: Core, state: AllThreads, query: Query) -> Program[None]:
+    threads = [thread for _, thread in state.waiting[-LOAD:]]
+    del state.waiting[-LOAD:]
+    replies = yield Batch(tuple(Command((b"ZRANGE", core.layout.thread(thread)[3], 0, -1)) for thread in threads))
+    for thread, members in zip(threads, replies, strict=True):
+        named = [place for place in members if query.names(place)]
+        _keep_open(state, thread, sorted(named, key=lambda place: split_place(place)[::-1]))
+
+
+def _keep_open(state: AllThreads, thread_id: str, places: list[bytes]) -> None:
+    if places:
+        heapq.heappush(state.open, (_Descending(split_place(places[-1])[1]), thread_id, places))
+
+
+def _tuples_of_threads(core: Core, picked: list[tuple[str, bytes]], query: Query) -> Program[list[CheckpointTuple]]:
+    wanted: dict[str, list[bytes]] = {}
+    for thread_id, place in picked:
+        wanted.setdefault(thread_id, []).append(place)
+    replies = yield Batch(
+        tuple(Script("list", core.layout.thread(t), (b"names", *places), writes=False) for t, places in wanted.items())
+    )
+    calls = {t: _tuples(core, t, reply, _rows(reply), query) for t, reply in zip(wanted, replies, strict=True)}
+    found = yield from together(calls)
+    by_place = {
+        (
+            thread_id,
+            spell_place(made.config["configurable"]["checkpoint_ns"], made.config["configurable"]["checkpoint_id"]),
+        ): made
+        for thread_id, tuples in found.items()
+        for made in tuples
+    }
+    return [by_place[at] for at in picked if at in by_place]
+
+
+def together(programs: dict[str, Program[T]]) -> Program[dict[str, T]]:
+    """Run programs side by side, joining what they ask for at the same time into one batch."""
+    values: dict[str, T] = {}
+    asked: dict[str, Script | Batch] = {}
+    replies: dict[str, Any] = dict.fromkeys(programs)
+    while replies:
+        for name, reply in replies.items():
+            try:
+                asked[name] = programs[name].send(reply)  # type: ignore[assignment]
+            except StopIteration as stop:
+                values[name] = stop.value
+        replies = (yield from _joined(asked)) if asked else {}
+        asked = {}
+    return values
+
+
+def _joined(asked: dict[str, Script | Batch]) -> Program[dict[str, Any]]:
+    calls = {name: ask.calls if isinstance(ask, Batch) else (ask,) for name, ask in asked.items()}
+    flat = yield Batch(tuple(call for group in calls.values() for call in group))
+    replies: dict[str, Any] = {}
+    at = 0
+    for name, ask in asked.items():
+        own = flat[at : at + len(calls[name])]
+        at += len(calls[name])
+        replies[name] = own if isinstance(ask, Batch) else own[0]
+    return replies

@@ -1,0 +1,132 @@
+"""get_tuple: one checkpoint with its values and pending writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
+
+from ..codec import Decoder
+from ..effects import Program, Script
+from ..items import Parsed
+from ..layout import place as spell_place
+from ..layout import split_place
+from ..records import WriteRecord, load_writes
+from ..view import HeldRecord, ThreadView
+from .core import MAX_ATTEMPTS, Core, fetch_missing, open_record, read_record, unpair
+
+
+def get_tuple(
+    core: Core, thread_id: str, checkpoint_ns: str, checkpoint_id: str | None, config: RunnableConfig | None
+) -> Program[CheckpointTuple | None]:
+    """Read a checkpoint.
+
+    Args:
+        checkpoint_id: None for the head of the namespace.
+        config: What the tuple's config is when an id is given, as the caller spelled it.
+
+    Round trips: 1 when this client has the checkpoint's items, 1 for the first read of a namespace, else 2; one more
+    for media.
+    """
+    core.check_open()
+    for _ in range(MAX_ATTEMPTS):
+        found = yield from _read(core, thread_id, checkpoint_ns, checkpoint_id)
+        if found is None:
+            return None
+        view, place, data, writes, fetched = found
+        if data is not None:
+            decoder = core.decoder(view, thread_id, fetched)
+            return (yield from _assemble(core, view, place, data, writes, decoder, thread_id, config))
+    raise AssertionError("the server keeps saying that records are current which this client does not have")
+
+
+def _read(
+    core: Core, thread_id: str, ns: str, checkpoint_id: str | None
+) -> Program[tuple[ThreadView, bytes, bytes | None, bytes, dict[bytes, bytes]] | None]:
+    view = core.views.get(thread_id)
+    place = spell_place(ns, checkpoint_id or "")
+    guess = place if checkpoint_id is not None else (view.heads.get(ns, b"") if view else b"")
+    held = view.records.get(guess) if view else None
+    cold = view is None or ns not in view.heads
+    place_ns, place_id = place.split(b"\0")
+    args = (
+        place_ns,
+        place_id,
+        guess if held else b"",
+        held.sha1_hex if held else b"",
+        b"1" if cold else b"0",
+        b"1" if ns == "" else b"0",
+    )
+    reply = yield Script("read", core.layout.thread(thread_id), args, writes=False)
+    generation, sealed_key, found, record, writes = reply[:5]
+    if not generation or not found:
+        if not generation:
+            core.views.drop(thread_id)
+        return None
+    current = core.view_of(generation, sealed_key, thread_id)
+    fetched = unpair(reply[8:])
+    current.confirm(fetched)
+    if checkpoint_id is None:
+        current.heads[ns] = found
+    if ns == "":
+        current.note_turns(place=found, log_place=reply[5], turns=int(reply[6]), last=reply[7])
+    if not record:
+        record = held.data if held is not None and current is view else None
+        if record is None:
+            core.views.drop(thread_id)
+    return current, found, record, writes, fetched
+
+
+def _assemble(
+    core: Core,
+    view: ThreadView,
+    place: bytes,
+    data: bytes,
+    writes_data: bytes,
+    decoder: Decoder,
+    thread_id: str,
+    config: RunnableConfig | None,
+) -> Program[CheckpointTuple]:
+    parsed = open_record(view, place, data, thread_id)
+    writes = load_writes(writes_data, place=place, secrets=view.secrets, where=decoder.where)
+    refs = (*parsed.refs, *(ref for write in writes for ref in write.entry.refs))
+    yield from fetch_missing(core, view, thread_id, refs, decoder)
+    return tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, config)
+
+
+def tuple_of(
+    core: Core,
+    view: ThreadView,
+    place: bytes,
+    data: bytes,
+    parsed: Parsed,
+    writes: list[WriteRecord],
+    decoder: Decoder,
+    thread_id: str,
+    config: RunnableConfig | None,
+    *,
+    remember: bool = True,
+) -> CheckpointTuple:
+    """Build the tuple from what is at hand; `remember` the record when the next call may build on it."""
+    ns, checkpoint_id = split_place(place)
+    record = read_record(core, parsed, decoder)
+    values: dict[str, Any] = {}
+    for channel, entry in record.values.items():
+        values[channel], made = decoder.channel(entry)
+        if made is not None and remember:
+            view.sequences[ns, channel] = made
+    if remember:
+        view.hold(place, HeldRecord(data, dict(record.versions), record.values))
+    return CheckpointTuple(
+        config=config if config is not None else config_of(thread_id, ns, checkpoint_id),
+        checkpoint={**record.checkpoint, "channel_values": values},  # type: ignore[typeddict-item]
+        metadata=record.metadata,  # type: ignore[arg-type]
+        parent_config=config_of(thread_id, ns, record.parent_id) if record.parent_id else None,
+        pending_writes=[(write.task_id, write.channel, decoder.value(write.entry)) for write in writes],
+    )
+
+
+def config_of(thread_id: str, checkpoint_ns: str, checkpoint_id: str) -> RunnableConfig:
+    """Spell the config of a checkpoint."""
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": checkpoint_ns, "checkpoint_id": checkpoint_id}}

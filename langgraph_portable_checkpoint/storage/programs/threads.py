@@ -1,0 +1,253 @@
+"""Whole threads: delete, prune, delete for runs, copy, expiry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ...errors import ConflictError, ThreadExistsError, ThreadNotFoundError
+from ..effects import Batch, Command, Program, Script
+from ..layout import run_digest, split_place
+from ..layout import place as spell_place
+from ..records import CheckpointRecord
+from ..view import ThreadView
+from .core import MAX_ATTEMPTS, TOMBSTONE_TTL_MS, Core, fetch_missing, open_record, pairs, read_record, refuse, unpair
+
+STAGE_BYTES: Final = 8 * 1024 * 1024
+DELTA_COUNTERS: Final = "counters_since_delta_snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What a delete removed."""
+
+    thread_id: str
+    keys: int = 0
+    checkpoints: int = 0
+    items: int = 0
+    bytes: int = 0
+
+
+def delete_thread(core: Core, thread_id: str) -> Program[Deleted]:
+    """Delete a thread at once, then its entries in the registry and the run index.
+
+    Round trips: 2. A crash between them leaves only index entries, which readers drop.
+    """
+    core.check_open()
+    reply = yield Script("delete", core.layout.thread(thread_id), (TOMBSTONE_TTL_MS,))
+    core.views.drop(thread_id)
+    name = thread_id.encode()
+    calls = [Command((b"ZREM", core.layout.registry(core.layout.shard_of(name)), name))]
+    calls += [Command((b"ZREM", core.layout.run_index(core.layout.shard_of(run)), run + name)) for run in reply[4]]
+    if reply[0]:
+        yield Batch(tuple(calls))
+    return Deleted(thread_id, *(int(count) for count in reply[:4]))
+
+
+Records = dict[bytes, CheckpointRecord]
+
+
+def all_records(core: Core, thread_id: str) -> Program[tuple[ThreadView, Records, set[bytes]] | None]:
+    """Read all records of a thread without their values; None when it does not exist. Two round trips."""
+    keys = core.layout.thread(thread_id)
+    meta, flat, written = yield Batch(
+        (
+            Command((b"HMGET", keys[0], b"g", b"k")),
+            Command((b"HGETALL", keys[2])),
+            Command((b"HKEYS", keys[4])),
+        )
+    )
+    if meta[0] is None:
+        return None
+    view = core.view_of(meta[0], meta[1] or b"", thread_id)
+    stored = flat if isinstance(flat, dict) else unpair(flat)
+    opened = {place: open_record(view, place, data, thread_id) for place, data in stored.items()}
+    decoder = core.decoder(view, thread_id, {})
+    yield from fetch_missing(core, view, thread_id, {parsed.refs[0] for parsed in opened.values()}, decoder)
+    return view, {place: read_record(core, parsed, decoder) for place, parsed in opened.items()}, set(written)
+
+
+Choose = Callable[[Records], Iterable[bytes]]
+
+
+def remove_checkpoints(core: Core, thread_id: str, choose: Choose, token: bytes = b"") -> Program[int]:
+    """Remove chosen checkpoints with their writes, and every item that nothing names any more, atomically.
+
+    Round trips: 3, and 3 more for each time that another client prunes in between.
+
+    Returns:
+        How many checkpoints went.
+    """
+    for _ in range(MAX_ATTEMPTS):
+        found = yield from all_records(core, thread_id)
+        if found is None:
+            return 0
+        view, records, _ = found
+        doomed = list(choose(records))
+        if not doomed:
+            return 0
+        fresh = core.random_bytes(12).hex().encode()
+        args = (view.generation, fresh, token, *doomed)
+        reply = yield Script("prune", core.layout.thread(thread_id), args)
+        refuse(reply, thread_id)
+        core.views.drop(thread_id)
+        if reply[0] == b"ok":
+            if not int(reply[3]):
+                yield from _unregister(core, thread_id)
+            return int(reply[1])
+    raise ConflictError(f"thread {thread_id!r} was pruned by others {MAX_ATTEMPTS} times meanwhile. Try again.")
+
+
+def _unregister(core: Core, thread_id: str) -> Program[None]:
+    name = thread_id.encode()
+    yield Batch((Command((b"ZREM", core.layout.registry(core.layout.shard_of(name)), name)),))
+
+
+def keep_latest(records: Records) -> set[bytes]:
+    """Choose what `prune` removes: all but the head of each namespace and what the heads cannot do without.
+
+    A head needs, besides itself: for each delta channel without a value of its own, its ancestors down to the nearest
+    one with a value (their writes are the channel's state). Pending writes and interrupts stand on the heads.
+    """
+    heads: dict[str, bytes] = {}
+    for place in sorted(records):
+        heads[split_place(place)[0]] = place
+    kept: set[bytes] = set()
+    for place in heads.values():
+        kept.add(place)
+        kept |= _delta_ancestors(records, place)
+    return set(records) - kept
+
+
+def _delta_ancestors(records: Records, place: bytes) -> set[bytes]:
+    head = records[place]
+    open_channels = {ch for ch in head.metadata.get(DELTA_COUNTERS) or () if ch not in head.values}
+    needed: set[bytes] = set()
+    at: bytes | None = place
+    while open_channels and at is not None:
+        record = records[at]
+        at = spell_place(split_place(at)[0], record.parent_id) if record.parent_id else None
+        if at is None or at not in records:
+            break
+        needed.add(at)
+        open_channels -= set(records[at].values)
+    return needed
+
+
+def prune(core: Core, thread_id: str, strategy: str) -> Program[int]:
+    """Apply a pruning strategy to one thread; returns how many checkpoints went."""
+    core.check_open()
+    if strategy == "delete":
+        return (yield from delete_thread(core, thread_id)).checkpoints
+    if strategy != "keep_latest":
+        raise ValueError(f'prune strategy {strategy!r} is not known. Use "keep_latest" or "delete".')
+    return (yield from remove_checkpoints(core, thread_id, keep_latest))
+
+
+def delete_for_runs(core: Core, run_ids: Sequence[str]) -> Program[int]:
+    """Remove the checkpoints that runs made, in whichever threads, without looking at other threads.
+
+    Round trips: 1 to find the threads, 3 for each, 1 to clean the index.
+    """
+    core.check_open()
+    digests = [run_digest(run_id) for run_id in run_ids]
+    calls = tuple(
+        Command((b"ZRANGEBYLEX", core.layout.run_index(core.layout.shard_of(d)), b"[" + d, b"(" + _after(d)))
+        for d in digests
+    )
+    if not calls:
+        return 0
+    found = yield Batch(calls)
+    threads = {member[16:].decode() for members in found for member in members}
+    wanted = set(run_ids)
+    removed = 0
+    for thread_id in sorted(threads):
+        removed += yield from remove_checkpoints(core, thread_id, lambda records: _of_runs(records, wanted))
+    cleaning = tuple(
+        Command((b"ZREM", core.layout.run_index(core.layout.shard_of(digest)), *members))
+        for digest, members in zip(digests, found, strict=True)
+        if members
+    )
+    if cleaning:
+        yield Batch(cleaning)
+    return removed
+
+
+def _after(digest: bytes) -> bytes:
+    """Spell the upper end of all members that start with a digest."""
+    return digest + b"\xff" * 5
+
+
+def _of_runs(records: Records, run_ids: set[str]) -> list[bytes]:
+    return [place for place, record in records.items() if record.metadata.get("run_id") in run_ids]
+
+
+def copy_thread(core: Core, source: str, target: str) -> Program[None]:
+    """Copy a whole thread; readers of the target see nothing before all of it is there.
+
+    Round trips: 2, and 1 for each 8 MiB of items.
+
+    Raises:
+        ThreadNotFoundError: the source does not exist.
+        ThreadExistsError: the target has data.
+    """
+    core.check_open()
+    dump = yield Script("dump", core.layout.thread(source), (), writes=False)
+    if not dump[0]:
+        raise ThreadNotFoundError(f"thread {source!r} does not exist, so it cannot be copied to {target!r}.")
+    generation = core.random_bytes(12).hex().encode()
+    name = target.encode()
+    registry = core.layout.registry(core.layout.shard_of(name))
+    runs = [Command((b"ZADD", core.layout.run_index(core.layout.shard_of(run)), 0, run + name)) for run in dump[10]]
+    yield Batch((Command((b"ZADD", registry, core.now_ms(), name)), *runs))
+    key = core.reseal_key(dump[1], source, target)
+    head = (generation, key, name, core.ttl_arg, dump[3])
+    for items, blobs in _stages(unpair(dump[4]), unpair(dump[8])):
+        args = (b"stage", *head, *pairs(items), *pairs(blobs), *pairs({}))
+        _refuse_existing((yield Script("load", core.layout.thread(target), tuple(args))), target)
+    last = [
+        *pairs({}),
+        *pairs({}),
+        *pairs(unpair(dump[9])),
+        *pairs(unpair(dump[5])),
+        *pairs(unpair(dump[6])),
+        *pairs(unpair(dump[7])),
+        len(dump[10]),
+        *dump[10],
+    ]
+    reply = yield Script("load", core.layout.thread(target), (b"commit", *head, *last))
+    _refuse_existing(reply, target)
+    core.views.drop(target)
+
+
+def _refuse_existing(reply: list[bytes], target: str) -> None:
+    if reply[0] == b"exists":
+        raise ThreadExistsError(f"thread {target!r} already has data. Delete it first, or copy to another thread id.")
+
+
+def _stages(
+    items: dict[bytes, bytes], blobs: dict[bytes, bytes]
+) -> Iterable[tuple[dict[bytes, bytes], dict[bytes, bytes]]]:
+    part: tuple[dict[bytes, bytes], dict[bytes, bytes]] = ({}, {})
+    size = 0
+    for slot, values in enumerate((items, blobs)):
+        for digest, data in values.items():
+            part[slot][digest] = data
+            size += len(data)
+            if size > STAGE_BYTES:
+                yield part
+                part, size = ({}, {}), 0
+    yield part
+
+
+def set_expiry(core: Core, thread_id: str, ttl_ms: int | None) -> Program[bool]:
+    """Give one thread its own expiry, counted from its last write; 0: never, None: the saver's own again.
+
+    Returns:
+        Whether the thread exists.
+    """
+    core.check_open()
+    arg = b"" if ttl_ms is None else str(ttl_ms).encode()
+    reply = yield Script("expire", core.layout.thread(thread_id), (arg, core.ttl_arg))
+    return bool(reply)

@@ -1,0 +1,293 @@
+"""put and put_writes: one checkpoint, or the pending writes of one task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint
+
+from ...errors import ConflictError
+from ..codec import Encoder, Sink
+from ..effects import Program, Script
+from ..layout import place as spell_place
+from ..layout import run_digest, split_place
+from ..records import WriteRecord, dump_checkpoint, dump_write, write_key
+from ..sequences import Entry, Sequenced
+from ..view import HeldRecord, ThreadView
+from .core import MAX_ATTEMPTS, Core, open_record, pairs, read_record, refuse, registered, unpair
+
+
+def put(
+    core: Core,
+    thread_id: str,
+    checkpoint_ns: str,
+    checkpoint: Checkpoint,
+    *,
+    metadata: Mapping[str, Any],
+    new_versions: ChannelVersions,
+    parent_id: str | None,
+    token: bytes = b"",
+) -> Program[bytes]:
+    """Store a checkpoint, atomically.
+
+    Channels outside `new_versions` keep the value that the parent's record names.
+
+    Round trips: 1. One more when this client has not read or written the parent, and one or two more each time that the
+    thread was deleted or pruned since. On a cluster, the first put of a thread takes one more for the registry.
+
+    Returns:
+        The place of the head before, b"" if there was none.
+    """
+    core.check_open()
+    for _ in range(MAX_ATTEMPTS):
+        view, fresh, parent = yield from _parent(core, thread_id, checkpoint_ns, parent_id)
+        call = _Put(core, view, thread_id, checkpoint_ns, checkpoint, parent_id)
+        script = call.script(metadata, new_versions, parent, fresh=fresh, token=token)
+        run_id = _new_run(view, metadata)
+        reply = yield from registered(core, thread_id, script, run_id, fresh=fresh)
+        refuse(reply, thread_id)
+        if reply[0] == b"conflict":
+            raise ConflictError(
+                f"the head of thread {thread_id!r} is {split_place(reply[1])[1]!r}, not the parent {parent_id!r} of "
+                'this put, and on_conflict is "raise". Nothing was stored; read the head again and redo the step.'
+            )
+        if reply[0] == b"ok":
+            call.done(reply[2], run_id)
+            return reply[2]  # type: ignore[no-any-return]
+        adopt(core, reply, thread_id)
+    raise _restless(thread_id)
+
+
+def _restless(thread_id: str) -> ConflictError:
+    return ConflictError(
+        f"thread {thread_id!r} was deleted or pruned {MAX_ATTEMPTS} times during one write. Nothing was stored; try again."
+    )
+
+
+def adopt(core: Core, reply: list[bytes], thread_id: str) -> None:
+    """Take over what a "stale" answer says of the thread."""
+    if reply[1]:
+        core.view_of(reply[1], reply[2], thread_id)
+    else:
+        core.views.drop(thread_id)
+
+
+def _new_run(view: ThreadView, metadata: Mapping[str, Any]) -> str | None:
+    run_id = metadata.get("run_id")
+    return run_id if isinstance(run_id, str) and run_digest(run_id) not in view.runs else None
+
+
+def _parent(
+    core: Core, thread_id: str, ns: str, parent_id: str | None
+) -> Program[tuple[ThreadView, bool, HeldRecord | None]]:
+    """Find the parent's record: held, or read with one call.
+
+    Returns:
+        The view, whether the thread is unknown to this client, and the parent's record if there is one.
+    """
+    view = core.views.get(thread_id)
+    place = spell_place(ns, parent_id or "")
+    held = view.records.get(place) if view and parent_id else None
+    if parent_id and held is None:
+        place_ns, place_id = place.split(b"\0")
+        args = (place_ns, place_id, b"", b"", b"0", b"0")
+        reply = yield Script("read", core.layout.thread(thread_id), args, writes=False)
+        if reply[0]:
+            view = core.view_of(reply[0], reply[1], thread_id)
+        if reply[2]:
+            assert view is not None
+            parsed = open_record(view, place, reply[3], thread_id)
+            record = read_record(core, parsed, core.decoder(view, thread_id, unpair(reply[8:])))
+            held = HeldRecord(reply[3], record.versions, record.values)
+            view.hold(place, held)
+    return view or core.fresh_view(thread_id), view is None, held
+
+
+class _Put:
+    """One attempt at a put."""
+
+    def __init__(
+        self, core: Core, view: ThreadView, thread_id: str, ns: str, checkpoint: Checkpoint, parent_id: str | None
+    ) -> None:
+        self.core = core
+        self.view = view
+        self.thread_id = thread_id
+        self.ns = ns
+        self.checkpoint = checkpoint
+        self.parent_id = parent_id
+        self.place = spell_place(ns, checkpoint["id"])
+        self.sink = Sink()
+        self.encoder = core.encoder(view, self.sink)
+        self.sequences: dict[str, Sequenced] = {}
+
+    def script(
+        self,
+        metadata: Mapping[str, Any],
+        new_versions: ChannelVersions,
+        parent: HeldRecord | None,
+        *,
+        fresh: bool,
+        token: bytes,
+    ) -> Script:
+        values = self._values(new_versions, parent)
+        rest = {key: value for key, value in self.checkpoint.items() if key != "channel_values"}
+        data, _ = dump_checkpoint(
+            parent_id=self.parent_id,
+            rest=rest,
+            metadata=metadata,
+            values=values,
+            place=self.place,
+            secrets=self.view.secrets,
+            dump=self._dump_rest,
+            add_item=self.encoder.add_item,
+        )
+        self.held = HeldRecord(data, dict(self.checkpoint["channel_versions"]), values)
+        run_id = metadata.get("run_id")
+        ns, checkpoint_id = self.place.split(b"\0")
+        parent_place = spell_place(self.ns, self.parent_id) if self.parent_id else b""
+        args: list[bytes | int] = [
+            b"" if fresh else self.view.generation,
+            self.view.generation,
+            self.view.sealed_key,
+            self.thread_id.encode(),
+            ns,
+            checkpoint_id,
+            parent_place,
+            data,
+            self.core.ttl_arg,
+            token,
+            run_digest(run_id) if isinstance(run_id, str) else b"",
+            self.core.on_conflict.encode(),
+            b"",
+            *pairs(self.sink.items),
+            *media_pairs(self.sink),
+            -1,
+        ]
+        return Script("put", self.core.layout.thread(self.thread_id), tuple(args))
+
+    def _dump_rest(self, value: Any) -> tuple[str, bytes]:
+        return self.encoder.dump_named("checkpoint metadata", value)
+
+    def _values(self, new_versions: ChannelVersions, parent: HeldRecord | None) -> dict[str, Entry]:
+        given = self.checkpoint["channel_values"]
+        values: dict[str, Entry] = {}
+        for channel, version in self.checkpoint["channel_versions"].items():
+            if channel not in new_versions and parent is not None and parent.versions.get(channel) == version:
+                if channel in parent.values:
+                    values[channel] = parent.values[channel]
+            elif channel in given:
+                values[channel] = self._encode(channel, given[channel])
+        return values
+
+    def _encode(self, channel: str, value: Any) -> Entry:
+        entry, made = self.encoder.channel(channel, value, self.view.sequences.get((self.ns, channel)))
+        if made is not None:
+            self.sequences[channel] = made
+        return entry
+
+    def done(self, head: bytes, run_id: str | None) -> None:
+        """Remember what is stored now."""
+        view = self.view
+        view.confirm(self.sink.items)
+        view.confirm(self.sink.media)
+        for channel, made in self.sequences.items():
+            view.sequences[self.ns, channel] = made
+        view.hold(self.place, self.held)
+        view.heads[self.ns] = max(self.place, head)
+        if run_id is not None:
+            view.runs.add(run_digest(run_id))
+        self.core.views.put(self.thread_id, view)
+
+
+def media_pairs(sink: Sink) -> list[bytes | int]:
+    """Spell the blobs and media table records of a call."""
+    return [
+        *pairs({ref: data for ref, (_, data) in sink.media.items()}),
+        *pairs({}),
+    ]
+
+
+def put_writes(
+    core: Core,
+    thread_id: str,
+    checkpoint_ns: str,
+    checkpoint_id: str,
+    *,
+    writes: Sequence[tuple[str, Any]],
+    task_id: str,
+    task_path: str,
+    token: bytes = b"",
+) -> Program[None]:
+    """Store the pending writes of a task, atomically.
+
+    A write is named by (task_id, idx). A plain one that is already there stays; those to the special channels (error,
+    interrupt, resume, scheduled) replace the one before. The checkpoint need not be there yet.
+
+    Round trips: 1, as for `put`.
+    """
+    core.check_open()
+    for _ in range(MAX_ATTEMPTS):
+        view = core.views.get(thread_id)
+        fresh = view is None
+        view = view or core.fresh_view(thread_id)
+        sink = Sink()
+        frames = _frames(core.encoder(view, sink), writes, task_id, task_path)
+        script = _write_script(core, view, thread_id, checkpoint_ns, checkpoint_id, frames, sink, task_id, fresh, token)
+        reply = yield from registered(core, thread_id, script, None, fresh=fresh)
+        refuse(reply, thread_id)
+        if reply[0] == b"ok":
+            view.confirm(sink.items)
+            view.confirm(sink.media)
+            core.views.put(thread_id, view)
+            return
+        adopt(core, reply, thread_id)
+    raise _restless(thread_id)
+
+
+def _frames(
+    encoder: Encoder, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str
+) -> dict[int, WriteRecord]:
+    """Encode writes by their index; of two special writes of a kind in one call, the later one counts."""
+    records: dict[int, WriteRecord] = {}
+    for position, (channel, value) in enumerate(writes):
+        idx = WRITES_IDX_MAP.get(channel, position)
+        if idx < 0 or idx not in records:
+            entry, _ = encoder.channel(channel, value)
+            records[idx] = WriteRecord(task_id, idx, channel, task_path, entry)
+    return records
+
+
+def _write_script(
+    core: Core,
+    view: ThreadView,
+    thread_id: str,
+    ns: str,
+    checkpoint_id: str,
+    writes: Mapping[int, WriteRecord],
+    sink: Sink,
+    task_id: str,
+    fresh: bool,
+    token: bytes,
+) -> Script:
+    place = spell_place(ns, checkpoint_id)
+    place_ns, place_id = place.split(b"\0")
+    args: list[bytes | int] = [
+        b"" if fresh else view.generation,
+        view.generation,
+        view.sealed_key,
+        thread_id.encode(),
+        place_ns,
+        place_id,
+        core.ttl_arg,
+        token,
+        task_id.encode(),
+        *pairs(sink.items),
+        *media_pairs(sink),
+        len(writes),
+    ]
+    for idx, write in writes.items():
+        frame = dump_write(write, place=place, secrets=view.secrets)
+        args += (write_key(task_id, idx), b"set" if idx < 0 else b"keep", frame)
+    args.append(b"")
+    return Script("write", core.layout.thread(thread_id), tuple(args))

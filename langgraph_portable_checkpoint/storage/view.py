@@ -1,0 +1,107 @@
+"""What this client knows of the threads it has touched. Only ever an optimisation.
+
+Everything here is bound to a thread's generation: the server refuses to let a client rely on knowledge of another
+generation, so a view may be dropped, or be out of date, at any moment without harm. Views are shared by threads of
+execution; each change is one atomic dict or set operation, or replaces a whole value.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha1
+from threading import Lock
+from typing import Any, Final
+
+from .items import Secrets
+from .sequences import Entry, Sequenced
+
+MAX_RECORDS: Final = 64
+MAX_STORED: Final = 200_000
+MAX_KNOWN_BYTES: Final = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRecord:
+    """A record as this client read or wrote it."""
+
+    data: bytes
+    versions: Mapping[str, Any]
+    values: Mapping[str, Entry]
+
+    @property
+    def sha1_hex(self) -> bytes:
+        """Name the record's bytes the way a script can."""
+        return sha1(self.data, usedforsecurity=False).hexdigest().encode()
+
+
+@dataclass(slots=True)
+class ThreadView:
+    """One thread, in one generation."""
+
+    generation: bytes
+    secrets: Secrets
+    sealed_key: bytes
+    stored: set[bytes] = field(default_factory=set)
+    """Digests of items and blobs known to be in the server."""
+    known: dict[Hashable, bytes] = field(default_factory=dict)
+    """Message fingerprint -> digest."""
+    records: OrderedDict[bytes, HeldRecord] = field(default_factory=OrderedDict)
+    heads: dict[str, bytes] = field(default_factory=dict)
+    """Namespace -> place of the head this client saw last."""
+    sequences: dict[tuple[str, str], Sequenced] = field(default_factory=dict)
+    """(namespace, channel) -> the sequence read or written last."""
+    runs: set[bytes] = field(default_factory=set)
+    """Digests of runs already in the run index."""
+    turn_log: Any = None
+    """What `turns` keeps of the head's turn log."""
+
+    def hold(self, place: bytes, held: HeldRecord) -> None:
+        """Remember a record, forgetting the oldest ones."""
+        self.records[place] = held
+        while len(self.records) > MAX_RECORDS:
+            try:
+                self.records.popitem(last=False)
+            except KeyError:  # another thread was quicker
+                return
+
+    def note_turns(self, *, place: bytes, log_place: bytes, turns: int, last: bytes) -> None:
+        """Remember what the server said of the turn log when the head was `place`."""
+        self.turn_log = (place, log_place, turns, last)
+
+    def confirm(self, digests: Iterable[bytes]) -> None:
+        """Note that items are in the server."""
+        if len(self.stored) > MAX_STORED:
+            self.stored = set()
+        self.stored.update(digests)
+
+
+class Views:
+    """The views of a saver, least recently used dropped first."""
+
+    def __init__(self, limit: int = 512) -> None:
+        self.limit = limit
+        self._views: OrderedDict[str, ThreadView] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, thread_id: str) -> ThreadView | None:
+        """Return the view of a thread, marking it as used."""
+        with self._lock:
+            view = self._views.get(thread_id)
+            if view is not None:
+                self._views.move_to_end(thread_id)
+            return view
+
+    def put(self, thread_id: str, view: ThreadView) -> None:
+        """Replace the view of a thread."""
+        with self._lock:
+            self._views[thread_id] = view
+            self._views.move_to_end(thread_id)
+            while len(self._views) > self.limit:
+                self._views.popitem(last=False)
+
+    def drop(self, thread_id: str) -> None:
+        """Forget a thread."""
+        with self._lock:
+            self._views.pop(thread_id, None)
