@@ -22,7 +22,9 @@ def config(thread_id: str, checkpoint_id: str | None = None, *, ns: str | None =
     return {"configurable": {"thread_id": thread_id, **{k: v for k, v in optional.items() if v is not None}}}
 
 
-def checkpoint(values: dict[str, Any], versions: dict[str, Any] | None = None, *, checkpoint_id: str = "") -> Checkpoint:
+def checkpoint(
+    values: dict[str, Any], versions: dict[str, Any] | None = None, *, checkpoint_id: str = ""
+) -> Checkpoint:
     """Return a checkpoint that holds `values`, each at version 1 unless `versions` says otherwise."""
     return Checkpoint(
         v=4,
@@ -42,7 +44,8 @@ def metadata(step: int = 0, **more: Any) -> Any:
 
 def put_all(calls: Calls, savers: list[Saver], place: Any, made: Checkpoint, new: dict[str, Any], **more: Any) -> Any:
     """Put the same checkpoint with every saver; return the config that the first one gives back."""
-    return [calls.put(saver, place, made, metadata(**more), new) for saver in savers][0]
+    puts = [calls.put(saver, place, made, metadata(**more), new) for saver in savers]
+    return puts[0]
 
 
 def chain(calls: Calls, saver: Saver, thread_id: str, length: int, *, ns: str = "") -> list[Any]:

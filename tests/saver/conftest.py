@@ -17,6 +17,8 @@ try:
 except ImportError:  # until the saver lands, the tests see whether they pass for the right reasons
     PortableRedisSaver = None  # type: ignore[assignment,misc]
 
+needs_saver = pytest.mark.skipif(PortableRedisSaver is None, reason="the saver is not there yet")
+
 
 class SaverFactory:
     """Makes savers on a room's server and prefix, and closes them at the end of the test."""
@@ -33,6 +35,10 @@ class SaverFactory:
         saver = PortableRedisSaver.from_url(url or self.room.url, **{"prefix": self.room.prefix, **options})
         self._made.append(saver)
         return saver
+
+    def stored(self) -> list[bytes]:
+        """Return all keys under the prefix of this test."""
+        return self.room.keys()
 
     def close(self) -> None:
         for saver in self._made:

@@ -128,7 +128,14 @@ def conversation(play: Play) -> None:
 
 
 def static_interrupts(play: Play) -> None:
-    graph = _line(play.saver, ("a", _logs("a")), ("b", _logs("b")), ("c", _logs("c")), interrupt_before=["b"], interrupt_after=["b"])
+    graph = _line(
+        play.saver,
+        ("a", _logs("a")),
+        ("b", _logs("b")),
+        ("c", _logs("c")),
+        interrupt_before=["b"],
+        interrupt_after=["b"],
+    )
     play.invoke(graph, {"log": ["in"]})
     play.update(graph, {"log": ["by hand"]})
     play.state(graph)
@@ -169,7 +176,9 @@ def map_reduce(play: Play) -> None:
 
     builder = StateGraph(Log).add_node("work", lambda state: {"log": [state["text"] * 2, *state["log"]]})
     builder.add_node("sum", lambda state: {"text": str(len(state["log"]))}).add_edge("work", "sum")
-    graph = builder.add_conditional_edges(START, spread, ["work"]).compile(checkpointer=play.saver, interrupt_before=["sum"])
+    graph = builder.add_conditional_edges(START, spread, ["work"]).compile(
+        checkpointer=play.saver, interrupt_before=["sum"]
+    )
     play.invoke(graph, {"items": [f"i{number}" for number in range(12)]})
     play.state(graph)
     play.invoke(graph, None)
@@ -309,7 +318,9 @@ def tool_loop(play: Play) -> None:
         if isinstance(state["messages"][-1], ToolMessage):
             return {"messages": [_ai("It is cold.", number)]}
         names = ("Oslo", "Bergen")
-        calls = [{"name": "weather", "args": {"city": city}, "id": f"c{number}{city}", "type": "tool_call"} for city in names]
+        calls = [
+            {"name": "weather", "args": {"city": city}, "id": f"c{number}{city}", "type": "tool_call"} for city in names
+        ]
         return {"messages": [_ai("", number, tool_calls=calls)]}
 
     def route(state: Chat) -> Any:
@@ -324,7 +335,9 @@ def tool_loop(play: Play) -> None:
     builder.add_conditional_edges("model", route, ["tool", END]).add_edge("tool", "model")
     graph = builder.compile(checkpointer=play.saver)
     for turn in range(4):
-        play.invoke(graph, {"messages": [HumanMessage("And now?", id=f"h{turn}")]}, {**play.config, "metadata": {"user": "ada"}})
+        play.invoke(
+            graph, {"messages": [HumanMessage("And now?", id=f"h{turn}")]}, {**play.config, "metadata": {"user": "ada"}}
+        )
 
 
 def joins_and_bulk_updates(play: Play) -> None:
@@ -345,6 +358,14 @@ SCENARIOS: dict[str, Callable[[Play], None]] = {
     scenario.__name__: scenario
     for scenario in (
         *(conversation, static_interrupts, interrupts_in_one_node, parallel_interrupts, map_reduce, commands, subgraph),
-        *(subgraph_with_memory, time_travel, crash_and_resume, functional, delta_channel, tool_loop, joins_and_bulk_updates),
+        *(
+            subgraph_with_memory,
+            time_travel,
+            crash_and_resume,
+            functional,
+            delta_channel,
+            tool_loop,
+            joins_and_bulk_updates,
+        ),
     )
 }

@@ -73,7 +73,7 @@ def _of_sequence(left: Any, right: Any) -> Step:
 
 
 def _of_set(left: Any, right: Any) -> Step:
-    yield ".entries", *(sorted(((type(entry).__name__, repr(entry)) for entry in side)) for side in (left, right))
+    yield ".entries", *(sorted((type(entry).__name__, repr(entry)) for entry in side) for side in (left, right))
 
 
 def _of_fields(left: Any, right: Any) -> Step:

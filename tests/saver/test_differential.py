@@ -39,10 +39,14 @@ CHANNELS = ("messages", "n", "deep:{chan}nel", "__pregel_tasks")
 messages = st.builds(HumanMessage, st.text(max_size=5), id=st.sampled_from("abc")) | st.builds(
     ToolMessage, st.just("r"), tool_call_id=st.sampled_from("xy"), artifact=st.sampled_from([None, 1, True, 1.0])
 )
-plain = st.sampled_from([None, 0, False, 0.0, "", b"", "x", (1, 2), {"a": {1}}, [], AIMessage("m", id="1"), Send("n", {1: 2})])
+plain = st.sampled_from(
+    [None, 0, False, 0.0, "", b"", "x", (1, 2), {"a": {1}}, [], AIMessage("m", id="1"), Send("n", {1: 2})]
+)
 values = plain | st.sampled_from(sorted(ZOO)).map(lambda name: ZOO[name]()) | st.lists(messages, max_size=3)
 batches = st.lists(
-    st.tuples(st.sampled_from([ERROR, INTERRUPT, RESUME, SCHEDULED, *CHANNELS]), plain | st.just((Interrupt("?", id="i"),))),
+    st.tuples(
+        st.sampled_from([ERROR, INTERRUPT, RESUME, SCHEDULED, *CHANNELS]), plain | st.just((Interrupt("?", id="i"),))
+    ),
     max_size=5,
 )
 extras = st.fixed_dictionaries(
@@ -53,7 +57,9 @@ extras = st.fixed_dictionaries(
         "nested": st.sampled_from([{"a": [1]}, {"a": [2]}, [1], 1.5]),
     },
 )
-filters = extras | st.just({"missing": 1}) | st.sampled_from([{"source": "loop"}, {"step": 1}, {"source": "loop", "step": 2}])
+filters = (
+    extras | st.just({"missing": 1}) | st.sampled_from([{"source": "loop"}, {"step": 1}, {"source": "loop", "step": 2}])
+)
 
 
 class SaverMachine(RuleBasedStateMachine):
@@ -87,7 +93,13 @@ class SaverMachine(RuleBasedStateMachine):
         early = data.draw(st.integers(0, 99), label="how late the id sorts")
         return f"{early:02}:{self.ids:06}|{{*}}"
 
-    @rule(data=st.data(), thread_id=st.sampled_from(THREADS), ns=st.sampled_from(NAMESPACES), more=extras, asynchronous=either)
+    @rule(
+        data=st.data(),
+        thread_id=st.sampled_from(THREADS),
+        ns=st.sampled_from(NAMESPACES),
+        more=extras,
+        asynchronous=either,
+    )
     def put_first(self, data: Any, thread_id: str, ns: str, more: dict[str, Any], asynchronous: bool) -> None:
         self.put(data, config(thread_id, ns=ns), {}, more, asynchronous)
 
@@ -104,7 +116,9 @@ class SaverMachine(RuleBasedStateMachine):
         new = {channel: self.versions + number for number, channel in enumerate(sorted(changed), start=1)}
         self.versions += len(new)
         held = {channel: data.draw(values, label=channel) for channel in new}
-        kept = {channel: value for channel, value in held.items() if data.draw(st.integers(0, 9), label="0 leaves it empty")}
+        kept = {
+            channel: value for channel, value in held.items() if data.draw(st.integers(0, 9), label="0 leaves it empty")
+        }
         made = checkpoint(kept, {**carried, **new}, checkpoint_id=self.fresh_id(data))
         step = data.draw(st.integers(-1, 3))
         put = parent, made, {"source": "loop", "step": step, "parents": {}, **more}, new
@@ -117,16 +131,22 @@ class SaverMachine(RuleBasedStateMachine):
         """A client that saw no answer sends the same put once more."""
         place = self.some_place(data)
         put = self.puts.get(place)
-        if put and (*place[:2], put[0]["configurable"].get("checkpoint_id")) in [*self.model.places(), (*place[:2], None)]:
+        if put and (*place[:2], put[0]["configurable"].get("checkpoint_id")) in [
+            *self.model.places(),
+            (*place[:2], None),
+        ]:
             self.both(asynchronous, "put", *put)
 
     @precondition(lambda self: self.model.places())
     @rule(
-        data=st.data(), batch=batches, task_id=st.sampled_from(TASKS), path=st.sampled_from(PATHS), asynchronous=either, early=either
+        data=st.data(),
+        batch=batches,
+        task_id=st.sampled_from(TASKS),
+        path=st.sampled_from(PATHS),
+        asynchronous=either,
+        early=either,
     )
-    def put_writes(
-        self, data: Any, batch: Any, task_id: str, path: str, asynchronous: bool, early: bool
-    ) -> None:
+    def put_writes(self, data: Any, batch: Any, task_id: str, path: str, asynchronous: bool, early: bool) -> None:
         place = self.some_place(data)
         if not early or place[0] in self.deleted:
             self.both(asynchronous, "put_writes", config_of(place), batch, task_id, path)
@@ -148,7 +168,9 @@ class SaverMachine(RuleBasedStateMachine):
     def write_late(self, data: Any, asynchronous: bool, writes: bool) -> None:
         """A run that began before its thread was deleted goes on: nothing of it may come back."""
         place = data.draw(st.sampled_from(self.removed))
-        late = ([("n", 1)], "task") if writes else (checkpoint({"n": 1}, checkpoint_id=self.fresh_id(data)), {}, {"n": 1})
+        late = (
+            ([("n", 1)], "task") if writes else (checkpoint({"n": 1}, checkpoint_id=self.fresh_id(data)), {}, {"n": 1})
+        )
         with pytest.raises(errors.ThreadDeletedError):
             self.calls(asynchronous).run(self.ours, "put_writes" if writes else "put", config_of(place), *late)
 
@@ -183,7 +205,9 @@ class SaverMachine(RuleBasedStateMachine):
         by = data.draw(st.sampled_from([checkpoint_id, None]), label="id, or the head")
         asked = config(thread_id, by, ns=data.draw(st.sampled_from([ns, ns or None])))
         reader = self.factory(prefix=self.prefix) if fresh else self.ours
-        assert_same(comparable(self.calls(asynchronous).get_tuple(reader, asked)), comparable(self.model.get_tuple(asked)))
+        assert_same(
+            comparable(self.calls(asynchronous).get_tuple(reader, asked)), comparable(self.model.get_tuple(asked))
+        )
 
     @rule(data=st.data(), wanted=st.none() | filters, limit=st.none() | st.integers(0, 4), asynchronous=either)
     def list_checkpoints(self, data: Any, wanted: Any, limit: int | None, asynchronous: bool) -> None:

@@ -85,7 +85,10 @@ def agent(saver: Any) -> Any:
     script = []
     for turn in range(3):
         wanted = [{"name": "weather", "args": {"city": city}, "id": f"c{turn}{city}"} for city in ("Oslo", "Rome")]
-        script += [AIMessage("", tool_calls=wanted, id=f"a{turn}"), AIMessage(f"Cold, for the {turn}. time.", id=f"b{turn}")]
+        script += [
+            AIMessage("", tool_calls=wanted, id=f"a{turn}"),
+            AIMessage(f"Cold, for the {turn}. time.", id=f"b{turn}"),
+        ]
     return create_react_agent(ScriptedModel(responses=script), [weather], checkpointer=saver)
 
 
@@ -107,7 +110,9 @@ def _without_tool_ids(values: dict[str, Any]) -> list[Any]:
 
 
 def _echo(saver: Any) -> Any:
-    builder = StateGraph(MessagesState).add_node("echo", lambda state: {"messages": [AIMessage(state["messages"][-1].content)]})
+    builder = StateGraph(MessagesState).add_node(
+        "echo", lambda state: {"messages": [AIMessage(state["messages"][-1].content)]}
+    )
     return builder.add_edge(START, "echo").compile(checkpointer=saver)
 
 
@@ -121,7 +126,9 @@ def test_one_saver_serves_many_operating_system_threads(saver: Any) -> None:
 
     def talk(number: int) -> None:
         for turn in range(5):
-            graph.invoke({"messages": [HumanMessage(f"{number}.{turn}")]}, {"configurable": {"thread_id": f"t{number}"}})
+            graph.invoke(
+                {"messages": [HumanMessage(f"{number}.{turn}")]}, {"configurable": {"thread_id": f"t{number}"}}
+            )
 
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(talk, range(16)))

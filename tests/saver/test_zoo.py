@@ -30,7 +30,9 @@ PLACES: dict[str, Callable[[Make], Any]] = {
 
 
 @pytest.mark.parametrize("name", ZOO)
-def test_value_comes_back_as_from_memory(saver: Any, make_saver: Any, oracle: ModelSaver, calls: Calls, name: str) -> None:
+def test_value_comes_back_as_from_memory(
+    saver: Any, make_saver: Any, oracle: ModelSaver, calls: Calls, name: str
+) -> None:
     values = {place: wrap(ZOO[name]) for place, wrap in PLACES.items()}
     put = put_all(calls, [saver, oracle], config("t"), checkpoint(values), dict.fromkeys(values, 1))
     for each in (saver, oracle):
@@ -66,7 +68,11 @@ def _spoil(value: Any) -> None:
 
 def _spoilable() -> dict[str, Any]:
     extras = {"deep": {"list": [1]}}
-    return {"messages": [AIMessage("x", additional_kwargs=extras)], "plain": {"a": {"b": 1}}, "numbers": list(range(500))}
+    return {
+        "messages": [AIMessage("x", additional_kwargs=extras)],
+        "plain": {"a": {"b": 1}},
+        "numbers": list(range(500)),
+    }
 
 
 def test_changing_what_was_put_does_not_change_what_is_stored(saver: Any, calls: Calls) -> None:

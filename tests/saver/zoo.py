@@ -132,7 +132,7 @@ SCALARS: dict[str, Callable[[], Any]] = {
     "zone info": lambda: ZoneInfo("UTC"),
     "uuid": lambda: UUID("12345678-1234-5678-1234-567812345678"),
     "path": lambda: Path("/a/b"),
-    "relative path": lambda: Path("."),
+    "relative path": lambda: Path(),
     "enum": lambda: Colour.RED,
     "enum of a tuple": lambda: [Colour.RED, Colour.BLUE],
     "int enum": lambda: Level.LOW,

@@ -162,7 +162,9 @@ MESSAGES: dict[str, Callable[[], BaseMessage]] = {
     "human with an empty id": lambda: HumanMessage("hi", id=""),
     "human with media": human_with_media,
     "human with marker text": lambda: HumanMessage([{"type": "text", "text": '{"__send__": "x"}', "$media": "0" * 64}]),
-    "example human": lambda: HumanMessage("hi", example=True) if "example" in HumanMessage.model_fields else HumanMessage("hi"),
+    "example human": lambda: (
+        HumanMessage("hi", example=True) if "example" in HumanMessage.model_fields else HumanMessage("hi")
+    ),
     "system": lambda: SystemMessage("Be brief."),
     "developer": lambda: SystemMessage("Be brief.", additional_kwargs={"__openai_role__": "developer"}),
     "ai": lambda: AIMessage("hello", id="a1"),
