@@ -37,12 +37,14 @@ CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
     "duplicate_result": {"dropped": "a call has several results: the first stays"},
     "late_result": {"reordered": "a result does not follow its call directly: it is moved there"},
     "result_order": {"reordered": "results stand in another order than their calls"},
-    "call_id": {"re-keyed": "a call's id does not fit, is missing, or was used before"},
+    "call_id": {"re-keyed": "a call's id does not fit, or is missing"},
+    "repeated_call_id": {"re-keyed": "a call's id was used before"},
     "tool_name": {"re-keyed": "a tool's name does not fit"},
     "message_name": {"re-keyed": "a message's name does not fit"},
     "role": {"downgraded": "a role that the target does not know becomes user"},
     "mid_system": {"downgraded": "a system message that does not lead becomes a user message with the same text"},
     "blank_text": {"dropped": "a text of spaces only"},
+    "broken_text": {"downgraded": "lone surrogates, which no request can hold, become U+FFFD"},
     "empty_message": {"dropped": "a message without content"},
     "reasoning": {
         "dropped": "reasoning of another provider, model or account, without its opaque part, or behind a change",
@@ -167,7 +169,7 @@ def _map_call_ids(
             content = content or list(placed.envelope["content"])
             content[at] = without_raw(block, id=new)
             report.add(
-                target.rule("call_id"),
+                target.rule("repeated_call_id" if target.call_id and target.call_id.accepts(old) else "call_id"),
                 "re-keyed",
                 at=placed,
                 path=f"content[{at}].id",
@@ -207,7 +209,7 @@ def _place_roles(conversation: list[Placed], target: Target, report: Report) -> 
 
 def _may_stand(target: Target, before: Sequence[Placed]) -> bool:
     if target.mid_system == "after-user":
-        return before[-1].envelope["role"] in ("user", "system")
+        return before[-1].envelope["role"] == "user"
     return target.system == "anywhere" or target.mid_system == "keep"
 
 

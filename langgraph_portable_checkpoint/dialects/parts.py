@@ -6,6 +6,7 @@ Each entry takes a block with its place and returns the blocks that stand for it
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,6 +19,7 @@ from .pairing import with_content
 from .reasoning import Replay, origin_of
 from .report import LossKind, Placed, Report
 
+_LONE: Final = re.compile("[\ud800-\udfff]")
 UNKNOWN_TOOL: Final = "unknown_tool"
 
 
@@ -68,6 +70,9 @@ class Parts:
     def text(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Drop a text without a visible character where the target refuses it; an empty one silently."""
         text = block.get("text") or ""
+        if not text.isascii() and _LONE.search(text):
+            self.lose("broken_text", "downgraded", placed, path, action="lone surrogates became U+FFFD")
+            block = without_raw(block, text=_LONE.sub("\ufffd", text))
         if self.target.blank_text or (text and not text.isspace()):
             return [block]
         if text or block.get("annotations"):

@@ -1,0 +1,211 @@
+"""Anthropic Messages, both directions.
+
+Owns the dialect's tables. Messages are read by `anthropic_read.py`, written by `anthropic_write.py`, checked by
+`lint/anthropic.py`.
+
+Source: anthropic 2.14 types; platform.claude.com; rules A1 to A18.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ..envelope.model import MessageEnvelope, Origin
+from .anthropic_read import API, NAME, read_message, read_system
+from .anthropic_write import AnthropicWriter, limit_cache_hints
+from .base import (
+    DeclaredLoss,
+    ExportOptions,
+    Field,
+    Finding,
+    IdRule,
+    ImportOptions,
+    MediaRule,
+    ReasoningRule,
+    Rule,
+    Target,
+)
+from .chat_hosts import IMAGES
+from .lint.anthropic import ID, RULES, TOOL_NAME, lint_payload
+from .models import narrow_media
+from .problems import Problems, history_list
+from .report import Placed, Report
+
+CONCERN_RULES: Final[Mapping[str, str]] = {
+    "dangling_call": "A6",
+    "orphan_result": "A7",
+    "duplicate_result": "A8",
+    "late_result": "A6",
+    "call_id": "A10",
+    "repeated_call_id": "A11",
+    "tool_name": "A10",
+    "role": "A2",
+    "mid_system": "A17",
+    "blank_text": "A4",
+    "broken_text": "A4",
+    "empty_message": "A3",
+    "reasoning": "A12",
+    "refusal": "A18",
+    "invalid_arguments": "A18",
+    "server_tools": "A13",
+    "non_standard": "A18",
+    "media": "A18",
+    "calls_last": "A6",
+    "first_role": "A2",
+    "last_role": "A14",
+}
+BINDING: Final = re.compile(r"fable-(5-[1-9]|[6-9])|(opus|sonnet|haiku)-(5-[5-9]|[6-9])")
+"""Models that bind thinking to everything before it (A12c)."""
+MID_SYSTEM: Final = re.compile(r"opus-(4-[89]|[5-9])|(sonnet|haiku|fable)-[5-9]")
+"""Models that know role system inside messages (A17)."""
+_SOURCES: Final = frozenset({"base64", "url", "file_id"})
+_IMAGE: Final = MediaRule(sources=_SOURCES, mime_types=IMAGES)  # type: ignore[arg-type]  # literals
+_DOCUMENT: Final = MediaRule(sources=_SOURCES, mime_types=("application/pdf",))  # type: ignore[arg-type]  # literals
+_MEDIA: Final[Mapping[tuple[str, str], MediaRule]] = {
+    (role, kind): rule
+    for role in ("user", "tool")
+    for kind, rule in (("image", _IMAGE), ("file", _DOCUMENT), ("text-plain", _DOCUMENT))
+}
+
+
+class Anthropic:
+    """The dialect; see the module docstring."""
+
+    name = NAME
+    title = "Anthropic messages"
+    providers = ("anthropic",)
+    profiles: tuple[str, ...] = ()
+    writes = True
+    RULES: tuple[Rule, ...] = RULES
+    FIELD_MAP: tuple[Field, ...] = (
+        Field(neutral="role system", native="system", note="later ones: role system or user, by model (A17)"),
+        Field(neutral="role user, assistant", native="role user, assistant"),
+        Field(neutral="role tool", native="tool_result in a user message", note="a step's results in one message"),
+        Field(neutral="text", native="text"),
+        Field(neutral="annotations", native="text.citations", note="to Anthropic only"),
+        Field(neutral="reasoning", native="thinking, redacted_thinking", note="to the same model family only"),
+        Field(neutral="tool_call", native="tool_use"),
+        Field(neutral="status", native="tool_result.is_error"),
+        Field(neutral="server_tool_call", native="server_tool_use, mcp_tool_use"),
+        Field(neutral="server_tool_result", native="*_tool_result"),
+        Field(neutral="image", native="image.source"),
+        Field(neutral="file, text-plain", native="document.source"),
+        Field(neutral="cache_hint", native="cache_control"),
+    )
+    LOSSES: tuple[DeclaredLoss, ...] = (
+        DeclaredLoss(rule="A13", kind="dropped", when="citations of another provider"),
+        DeclaredLoss(rule="A16", kind="dropped", when="cache hints of another provider, or beyond four"),
+    )
+
+    def target(self, options: ExportOptions) -> Target:
+        """Describe what the Messages API takes."""
+        knows_system = bool(options.model_name and MID_SYSTEM.search(options.model_name))
+        return Target(
+            dialect=NAME,
+            providers=frozenset({"anthropic"}),
+            api=API,
+            model=options.model_name,
+            rules=CONCERN_RULES,
+            system="apart",
+            mid_system="after-user" if knows_system else "user",
+            starts_with_user=True,
+            ends_with_user=True,
+            call_id=IdRule(pattern=ID, max_length=128, prefix="toolu_"),
+            tool_name=IdRule(pattern=TOOL_NAME, max_length=128, prefix="tool_"),
+            invalid_arguments=False,
+            calls_last=True,
+            blank_text=False,
+            media=narrow_media(_MEDIA, options.model),
+            reasoning=ReasoningRule(replay="same-model", needs=("signature", "redacted_data"), bound_to_prefix=BINDING),
+            server_tools="pairs",
+            refusal=False,
+            non_standard="same-api",
+        )
+
+    def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:
+        """Return `{"system": ..., "messages": [...]}` for `client.messages.create`; no system key without one."""
+        payload = AnthropicWriter(report).write(conversation)
+        limit_cache_hints(payload, report)
+        return payload
+
+    def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
+        """Read a list of messages, a request with `messages` and `system`, or a Message response."""
+        problems = Problems(NAME)
+        origin = _origin(payload, options)
+        if isinstance(payload, Mapping) and payload.get("role") == "assistant" and "content" in payload:
+            envelopes = read_message(payload, "", origin=origin, problems=problems)
+            problems.raise_if_any()
+            return [_with_response(envelope, payload) for envelope in envelopes]
+        natives, root = history_list(payload, ("messages",), problems)
+        system = payload.get("system") if isinstance(payload, Mapping) else None
+        envelopes = read_system(system, origin=origin, problems=problems)
+        for at, native in enumerate(natives):
+            envelopes.extend(read_message(native, f"{root}[{at}]", origin=origin, problems=problems))
+        problems.raise_if_any()
+        return envelopes
+
+    def recognises(self, payload: Any) -> float:
+        """Recognise block types and parameters that only Anthropic has."""
+        if isinstance(payload, Mapping):
+            if payload.get("type") == "message" and payload.get("role") == "assistant":
+                return 1.0
+            if "system" in payload and isinstance(payload.get("messages"), list):
+                return 0.95
+            payload = payload.get("messages")
+        if not isinstance(payload, list) or not payload or not all(isinstance(item, Mapping) for item in payload):
+            return 0.0
+        roles = {item.get("role") for item in payload if isinstance(item.get("role"), str)}
+        if not roles or not roles <= {"user", "assistant"} or any("tool_calls" in item for item in payload):
+            return 0.0
+        return 0.95 if _kinds(payload) & _MARKS else 0.4
+
+    def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
+        """Check messages and system against the rules."""
+        if isinstance(payload, Mapping):
+            findings = lint_payload(payload.get("messages"), payload.get("system"))
+        else:
+            findings = lint_payload(payload)
+        waived = {"A14", "A15"} if options.for_next_turn else set()
+        return [finding for finding in findings if finding.rule not in waived]
+
+
+_MARKS: Final = frozenset(
+    {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document", "compaction", "image"}
+)
+
+
+def _kinds(messages: Sequence[Mapping[str, Any]]) -> set[str]:
+    return {
+        str(block.get("type"))
+        for message in messages
+        if isinstance(message.get("content"), list)
+        for block in message["content"]
+        if isinstance(block, Mapping)
+    }
+
+
+def _origin(payload: Any, options: ImportOptions) -> Origin:
+    origin: Origin = {"provider": "anthropic", "api": API}
+    model = options.model or (payload.get("model") if isinstance(payload, Mapping) else None)
+    if isinstance(model, str):
+        origin["model"] = model
+    if options.account:
+        origin["account"] = options.account
+    return origin
+
+
+def _with_response(envelope: MessageEnvelope, response: Mapping[str, Any]) -> MessageEnvelope:
+    """Add what a response says beyond its content."""
+    usage = response.get("usage")
+    if isinstance(response.get("id"), str):
+        envelope["id"] = response["id"]
+        envelope["origin"] = {**envelope.get("origin", {}), "response_id": response["id"]}
+    if isinstance(response.get("stop_reason"), str):
+        envelope["stop_reason"] = response["stop_reason"]
+    if isinstance(usage, Mapping) and isinstance(usage.get("input_tokens"), int):
+        output = usage.get("output_tokens") or 0
+        total = usage["input_tokens"] + output
+        envelope["usage"] = {"input_tokens": usage["input_tokens"], "output_tokens": output, "total_tokens": total}
+    return envelope

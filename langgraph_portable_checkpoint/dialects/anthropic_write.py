@@ -1,0 +1,193 @@
+"""Envelopes written as Anthropic messages: a step's tool results in one user message, results first (A8, A9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ..envelope.model import Block
+from .anthropic_read import API, NAME
+from .base import native
+from .media_parts import base64_of
+from .report import Placed, Report
+
+MAX_CACHE_HINTS: Final = 4
+_NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
+    "text": frozenset({"type", "text", "citations", "cache_control"}),
+    "thinking": frozenset({"type", "thinking", "signature"}),
+    "redacted_thinking": frozenset({"type", "data"}),
+    "tool_use": frozenset({"type", "id", "name", "input", "cache_control", "caller"}),
+    "server_tool_use": frozenset({"type", "id", "name", "input", "cache_control", "caller"}),
+    "image": frozenset({"type", "source", "cache_control"}),
+    "document": frozenset({"type", "source", "cache_control", "title", "context", "citations"}),
+}
+"""Keys of native blocks; a raw block with others (a stream's index, LangChain's own keys) is spelled anew."""
+
+
+@dataclass
+class AnthropicWriter:
+    """Writes one history."""
+
+    report: Report
+    system: list[dict[str, Any]] = field(default_factory=list)
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    _plain_system: bool = False
+
+    def write(self, conversation: Sequence[Placed]) -> dict[str, Any]:
+        """Return `system`, where there is one, and `messages`."""
+        before: str | None = None
+        for placed in conversation:
+            role = placed.envelope["role"]
+            if role == "system" and not self.messages:
+                self._lead(placed)
+            elif role == "tool":
+                self._append(placed, [self._result(placed)], joins=before == "tool" or _joined(placed))
+            else:
+                self._append(placed, self._content(placed), joins=_joined(placed))
+            before = role
+        payload: dict[str, Any] = {}
+        if self.system:
+            payload["system"] = self.system[0]["text"] if self._plain_system else self.system
+        return payload | {"messages": self.messages}
+
+    def _lead(self, placed: Placed) -> None:
+        blocks = self._content(placed)
+        self._plain_system = not self.system and isinstance(blocks, str)
+        self.system.extend([{"type": "text", "text": blocks}] if isinstance(blocks, str) else blocks)
+
+    def _append(self, placed: Placed, content: Any, *, joins: bool) -> None:
+        """Append a message, or join its content to the user message before it."""
+        role = placed.envelope["role"]
+        role = "user" if role in ("tool", "other") else role
+        last = self.messages[-1] if self.messages else None
+        if not joins or last is None or last["role"] != role:
+            self.messages.append({"role": role, "content": content})
+            return
+        last["content"] = _as_list(last["content"]) + _as_list(content)
+
+    def _result(self, placed: Placed) -> dict[str, Any]:
+        envelope = placed.envelope
+        result: dict[str, Any] = {"type": "tool_result", "tool_use_id": envelope.get("tool_call_id")}
+        content = self._content(placed)
+        if content:
+            result["content"] = content
+        kept = (envelope.get("extras") or {}).get(NAME)
+        result |= {key: value for key, value in (kept or {}).items() if key not in result}
+        if envelope.get("status") == "error":
+            result["is_error"] = True
+        return result
+
+    def _content(self, placed: Placed) -> Any:
+        """Spell content: a plain text where there is one text that came as one, else a list of blocks."""
+        envelope = placed.envelope
+        blocks = [self._block(block, placed) for block in envelope["content"]]
+        if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
+            only = envelope["content"][0]
+            if native(only, envelope, api=API) is None:
+                return blocks[0]["text"]
+        return blocks
+
+    def _block(self, block: Block, placed: Placed) -> dict[str, Any]:
+        raw = native(block, placed.envelope, api=API)
+        if isinstance(raw, Mapping) and raw.keys() <= _NATIVE_KEYS.get(str(raw.get("type")), raw.keys()):
+            return dict(raw)
+        if block.get("annotations"):
+            action = "citations of another provider have no form here"
+            self.report.add("A13", "dropped", at=placed, path="content", action=action)
+        written = _BLOCKS[block["type"]](block)
+        hint = block.get("cache_hint")
+        if hint is not None:
+            self._hint(written, hint, placed)
+        return written
+
+    def _hint(self, written: dict[str, Any], hint: Any, placed: Placed) -> None:
+        if isinstance(hint, Mapping) and hint.get("type") == "ephemeral":
+            written["cache_control"] = dict(hint)
+        else:
+            action = "a cache hint of another provider was left out"
+            self.report.add("A16", "dropped", at=placed, path="content", action=action)
+
+
+def limit_cache_hints(payload: dict[str, Any], report: Report) -> None:
+    """Take the earliest cache hints away if there are more than the provider takes (A16)."""
+    marked = [block for block in _all_blocks(payload) if block.get("cache_control") is not None]
+    for block in marked[: max(0, len(marked) - MAX_CACHE_HINTS)]:
+        del block["cache_control"]
+        report.add("A16", "dropped", action=f"more than {MAX_CACHE_HINTS} cache hints: the earliest were left out")
+
+
+def _all_blocks(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
+    contents = [payload.get("system"), *(message["content"] for message in payload["messages"])]
+    return [block for content in contents if isinstance(content, list) for block in content]
+
+
+def _joined(placed: Placed) -> bool:
+    return bool((placed.envelope.get("extras") or {}).get("joined"))
+
+
+def _as_list(content: Any) -> list[Any]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _reasoning(block: Block) -> dict[str, Any]:
+    extras = block.get("extras") or {}
+    if extras.get("redacted_data"):
+        return {"type": "redacted_thinking", "data": extras["redacted_data"]}
+    return {"type": "thinking", "thinking": block.get("reasoning") or "", "signature": extras.get("signature")}
+
+
+def _call(block: Block) -> dict[str, Any]:
+    return {"type": "tool_use", "id": block.get("id"), "name": block.get("name"), "input": block.get("args") or {}}
+
+
+def _server_call(block: Block) -> dict[str, Any]:
+    extras = block.get("extras") or {}
+    written = {
+        "type": extras.get("block_type") or "server_tool_use",
+        "id": block.get("id"),
+        "name": block.get("name"),
+        "input": block.get("args") or {},
+    }
+    return written | ({"server_name": extras["server_name"]} if "server_name" in extras else {})
+
+
+def _server_result(block: Block) -> dict[str, Any]:
+    kind = (block.get("extras") or {}).get("block_type")
+    return {"type": kind, "tool_use_id": block.get("tool_call_id"), "content": block.get("output")}
+
+
+def _image(block: Block) -> dict[str, Any]:
+    return {"type": "image", "source": _source(block)}
+
+
+def _document(block: Block) -> dict[str, Any]:
+    document: dict[str, Any] = {"type": "document", "source": _source(block)}
+    title = block.get("title") or block.get("filename")
+    return (
+        document | ({"title": title} if title else {}) | ({"context": block["context"]} if block.get("context") else {})
+    )
+
+
+def _source(block: Block) -> dict[str, Any]:
+    encoded = base64_of(block)
+    if "text" in block:
+        return {"type": "text", "media_type": "text/plain", "data": block["text"]}
+    if encoded is not None:
+        return {"type": "base64", "media_type": block.get("mime_type"), "data": encoded}
+    if block.get("url"):
+        return {"type": "url", "url": block["url"]}
+    return {"type": "file", "file_id": block.get("file_id")}
+
+
+_BLOCKS: Final[Mapping[str, Callable[[Block], dict[str, Any]]]] = {
+    "text": lambda block: {"type": "text", "text": block["text"]},
+    "reasoning": _reasoning,
+    "tool_call": _call,
+    "server_tool_call": _server_call,
+    "server_tool_result": _server_result,
+    "image": _image,
+    "file": _document,
+    "text-plain": _document,
+    "non_standard": lambda block: block["value"],
+}

@@ -1,0 +1,57 @@
+"""Arguments of tool calls as JSON text, read strictly and written as they were."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NoReturn
+
+from ..envelope.model import Block
+
+_INT64: Final = range(-(2**63), 2**64)
+
+
+def read_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
+    """Read a call whose arguments are JSON text, or an object that some logs hold in its place.
+
+    An empty text means no arguments. Anything that is no JSON object becomes an invalid_tool_call with the text as it
+    was, never an error.
+    """
+    block: dict[str, Any] = {"type": "tool_call", "id": call_id, "name": name}
+    if isinstance(arguments, dict):
+        return {**block, "args": arguments}  # type: ignore[typeddict-item]  # built key by key
+    try:
+        args = _parse(arguments) if arguments else {}
+    except (ValueError, RecursionError) as error:
+        reason = str(error) or type(error).__name__
+        return {**block, "type": "invalid_tool_call", "args": arguments, "error": reason}  # type: ignore[typeddict-item]
+    return {**block, "args": args, "arguments": arguments or ""}  # type: ignore[typeddict-item]
+
+
+def write_arguments(block: Block) -> str:
+    """Spell a call's arguments as JSON text: exactly as the provider did, where known."""
+    if "arguments" in block:
+        return block["arguments"]
+    args = block.get("args")
+    if isinstance(args, str):
+        return args
+    return json.dumps({} if args is None else args, ensure_ascii=False, default=str)
+
+
+def _parse(arguments: Any) -> dict[str, Any]:
+    if not isinstance(arguments, str):
+        raise ValueError(f"arguments are a {type(arguments).__name__}, not a text")
+    args = json.loads(arguments, parse_constant=_refuse, parse_int=_int64)
+    if not isinstance(args, dict):
+        raise ValueError(f"arguments are a JSON {type(args).__name__}, not an object")
+    return args
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _int64(text: str) -> int:
+    number = int(text)
+    if number not in _INT64:
+        raise ValueError("an integer beyond 64 bits")
+    return number

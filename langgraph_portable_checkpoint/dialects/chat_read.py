@@ -1,0 +1,218 @@
+"""Chat Completions messages read as envelopes, one for one.
+
+Keys without a neutral place stay under `extras["openai-chat"]`; "omits" there names keys that were left out where
+others write null. Text content that was a plain text has no raw, a part of a list has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin, Role
+from .arguments import read_call
+from .problems import Problems
+
+NAME: Final = "openai-chat"
+API: Final = "chat"
+ROLES: Final[Mapping[str, Role]] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+REASONING_KEYS: Final = ("reasoning_details", "reasoning_content", "reasoning")
+_READ_KEYS: Final = frozenset(
+    {"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "audio", *REASONING_KEYS}
+)
+_AUDIO: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+
+
+def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) -> MessageEnvelope | None:
+    """Read one message; None and a recorded problem if it is none."""
+    message = problems.mapping(native, path)
+    if message is None or not problems.plain(message, path):
+        return None
+    role = ROLES.get(message.get("role"))  # type: ignore[arg-type]  # any value may stand there
+    if role is None:
+        problems.add(f"{path}.role", f"{message.get('role')!r} is not a role of Chat Completions")
+        return None
+    found = len(problems.found)
+    content = [*_reasoning(message), *_content(message, path, problems), *_calls(message, path, problems)]
+    if len(problems.found) > found:
+        return None
+    return _envelope(message, role, content, origin=origin)
+
+
+def _envelope(message: Mapping[str, Any], role: Role, content: list[Block], *, origin: Origin) -> MessageEnvelope:
+    envelope: MessageEnvelope = {"v": ENVELOPE_VERSION, "role": role, "content": content, "origin": origin}
+    if isinstance(message.get("name"), str):
+        envelope["name"] = message["name"]
+    if role == "tool":
+        envelope["tool_call_id"] = message.get("tool_call_id")
+        envelope["status"] = "success"
+    if message["role"] != role:
+        envelope["role_detail"] = message["role"]
+    extras = {key: value for key, value in message.items() if key not in _READ_KEYS}
+    extras |= {key: None for key in ("refusal", *REASONING_KEYS) if key in message and message[key] is None}
+    if content and "reasoning_details" in message and isinstance(message.get("reasoning"), str):
+        extras["reasoning"] = message["reasoning"]
+    if "content" not in message:
+        extras["omits"] = ["content"]
+    if extras:
+        envelope["extras"] = {NAME: extras}
+    return envelope
+
+
+def _reasoning(message: Mapping[str, Any]) -> Iterator[Block]:
+    """Read the reasoning of an assistant message; details win over the plain text that repeats them."""
+    details = message.get("reasoning_details")
+    if isinstance(details, list) and details:
+        for detail in details:
+            yield _detail(detail)
+        return
+    for key in REASONING_KEYS[1:]:
+        if isinstance(message.get(key), str):
+            yield {"type": "reasoning", "reasoning": message[key], "extras": {"field": key}}
+            return
+
+
+def _detail(detail: Any) -> Block:
+    native = detail if isinstance(detail, Mapping) else {}
+    text = native.get("text") or native.get("summary") or ""
+    extras: dict[str, Any] = {"field": "reasoning_details"}
+    for key, neutral in (("signature", "signature"), ("data", "encrypted_content")):
+        if native.get(key):
+            extras[neutral] = native[key]
+    return {"type": "reasoning", "reasoning": text if isinstance(text, str) else "", "extras": extras, "raw": detail}
+
+
+def _content(message: Mapping[str, Any], path: str, problems: Problems) -> Iterator[Block]:
+    content = message.get("content")
+    if isinstance(content, str):
+        yield {"type": "text", "text": content}
+    elif isinstance(content, list):
+        for at, part in enumerate(content):
+            yield from _part(part, f"{path}.content[{at}]", problems)
+    elif content is not None:
+        problems.add(f"{path}.content", f"is {type(content).__name__}, not a text or a list of parts")
+    if isinstance(message.get("refusal"), str):
+        yield {"type": "refusal", "refusal": message["refusal"]}
+    audio = message.get("audio")
+    if isinstance(audio, Mapping) and isinstance(audio.get("id"), str):
+        extras = {key: value for key, value in audio.items() if key != "id"}
+        yield {"type": "audio", "file_id": audio["id"], "extras": extras, "raw": audio}
+
+
+def _part(part: Any, path: str, problems: Problems) -> Iterator[Block]:
+    if isinstance(part, str):
+        yield {"type": "text", "text": part}
+        return
+    native = problems.mapping(part, path)
+    if native is None:
+        return
+    read = _PARTS.get(str(native.get("type")))
+    block = read(native) if read else None
+    if block is None:
+        block = {"type": "non_standard", "value": part}
+    block["raw"] = part
+    if native.get("cache_control") is not None:
+        block["cache_hint"] = native["cache_control"]
+    yield block
+
+
+def _text(native: Mapping[str, Any]) -> Block | None:
+    return {"type": "text", "text": native["text"]} if isinstance(native.get("text"), str) else None
+
+
+def _refusal(native: Mapping[str, Any]) -> Block | None:
+    return {"type": "refusal", "refusal": native["refusal"]} if isinstance(native.get("refusal"), str) else None
+
+
+def _url_part(key: str, block_type: str) -> Callable[[Mapping[str, Any]], Block | None]:
+    def read(native: Mapping[str, Any]) -> Block | None:
+        value = native.get(key)
+        value = value if isinstance(value, Mapping) else {"url": value}
+        block = _located(block_type, value.get("url"))
+        if block is not None and isinstance(value.get("detail"), str):
+            block["detail"] = value["detail"]
+        return block
+
+    return read
+
+
+def _input_audio(native: Mapping[str, Any]) -> Block | None:
+    audio = native.get("input_audio")
+    if not isinstance(audio, Mapping) or not isinstance(audio.get("data"), str):
+        return None
+    spelled = str(audio.get("format"))
+    return {"type": "audio", "base64": audio["data"], "mime_type": _AUDIO.get(spelled, f"audio/{spelled}")}
+
+
+def _file(native: Mapping[str, Any]) -> Block | None:
+    file = native.get("file")
+    if not isinstance(file, Mapping):
+        return None
+    if isinstance(file.get("file_id"), str):
+        block: Block | None = {"type": "file", "file_id": file["file_id"]}
+    else:
+        block = _located("file", file.get("file_data"))
+    if block is not None and isinstance(file.get("filename"), str):
+        block["filename"] = file["filename"]
+    return block
+
+
+def _located(block_type: str, url: Any) -> Block | None:
+    """Read a URL or a data URL as a media block."""
+    if not isinstance(url, str):
+        return None
+    if url.startswith("data:"):
+        head, comma, encoded = url[5:].partition(",")
+        if not comma or not head.endswith(";base64"):
+            return None
+        return {"type": block_type, "base64": encoded, "mime_type": head.removesuffix(";base64")}
+    return {"type": block_type, "url": url}
+
+
+_PARTS: Final[Mapping[str, Callable[[Mapping[str, Any]], Block | None]]] = {
+    "text": _text,
+    "refusal": _refusal,
+    "image_url": _url_part("image_url", "image"),
+    "video_url": _url_part("video_url", "video"),
+    "audio_url": _url_part("audio_url", "audio"),
+    "input_audio": _input_audio,
+    "file": _file,
+}
+
+
+def _calls(message: Mapping[str, Any], path: str, problems: Problems) -> Iterator[Block]:
+    calls = message.get("tool_calls")
+    if calls is not None and not isinstance(calls, list):
+        problems.add(f"{path}.tool_calls", f"is {type(calls).__name__}, not a list")
+        calls = None
+    for at, call in enumerate(calls or ()):
+        native = problems.mapping(call, f"{path}.tool_calls[{at}]")
+        if native is not None:
+            yield _call(native)
+    legacy = message.get("function_call")
+    if isinstance(legacy, Mapping):
+        yield read_call(legacy.get("arguments"), call_id=None, name=legacy.get("name"))
+
+
+def _call(native: Mapping[str, Any]) -> Block:
+    custom = native.get("custom")
+    if native.get("type") == "custom" and isinstance(custom, Mapping):
+        block: Block = {
+            "type": "tool_call",
+            "id": native.get("id"),
+            "name": custom.get("name"),
+            "args": {"__arg1": custom.get("input")},
+        }
+    else:
+        function = native.get("function")
+        function = function if isinstance(function, Mapping) else {}
+        block = read_call(function.get("arguments"), call_id=native.get("id"), name=function.get("name"))
+    block["raw"] = native
+    return block

@@ -1,0 +1,215 @@
+"""Envelopes written as Chat Completions messages for one host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..envelope.model import Block, MessageEnvelope
+from .arguments import write_arguments
+from .base import blocks_of, native
+from .chat_hosts import Host
+from .chat_read import API, NAME, REASONING_KEYS
+from .media_parts import base64_of, data_url_of
+from .report import Placed, Report
+
+_FORMATS: Final = {
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/wave": "wav",
+    "audio/mp3": "mp3",
+    "audio/mpeg": "mp3",
+}
+_NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
+    "text": frozenset({"type", "text"}),
+    "refusal": frozenset({"type", "refusal"}),
+    "image_url": frozenset({"type", "image_url"}),
+    "video_url": frozenset({"type", "video_url"}),
+    "input_audio": frozenset({"type", "input_audio"}),
+    "file": frozenset({"type", "file"}),
+    "function": frozenset({"type", "id", "function"}),
+    "custom": frozenset({"type", "id", "custom"}),
+}
+"""Keys of native parts and calls; a raw block with others (a v1 block, a stream's index) is spelled anew."""
+
+
+@dataclass(frozen=True)
+class ChatWriter:
+    """Writes messages for one host, reporting what its messages cannot say."""
+
+    host: Host
+    report: Report
+
+    def message(self, placed: Placed) -> dict[str, Any]:
+        """Spell one message."""
+        envelope = placed.envelope
+        message: dict[str, Any] = {"role": self._role(placed)}
+        message |= _WRITERS[envelope["role"]](self, placed)
+        name = envelope.get("name")
+        if name is not None and self._takes_name(envelope, placed):
+            message["name"] = name
+        self._overlay(message, placed)
+        return message
+
+    def _role(self, placed: Placed) -> str:
+        role: str = placed.envelope["role"]
+        if role != "system" or placed.envelope.get("role_detail") != "developer":
+            return role
+        if not self.host.developer:
+            self.lose("C13", "downgraded", placed, "role", action="role developer became system")
+        return "developer" if self.host.developer else role
+
+    def _takes_name(self, envelope: MessageEnvelope, placed: Placed) -> bool:
+        """A tool's name goes back only where it came from; a speaker's name wherever the host knows the key."""
+        if envelope["role"] == "tool":
+            return self.host.tool_names and (envelope.get("origin") or {}).get("api") == API
+        if "name" not in self.host.keys:
+            self.lose("C10", "dropped", placed, "name", action="the host knows no names of speakers")
+            return False
+        return True
+
+    def lose(self, rule: str, kind: Any, placed: Placed, path: str, *, action: str, detail: str = "") -> None:
+        """Report what this host's messages cannot say."""
+        self.report.add(rule, kind, at=placed, path=path, action=action, detail=detail)
+
+    def plain(self, placed: Placed) -> dict[str, Any]:
+        """Spell system and user content."""
+        return {"content": self._content(placed)}
+
+    def tool(self, placed: Placed) -> dict[str, Any]:
+        """Spell a tool message."""
+        return {"tool_call_id": placed.envelope.get("tool_call_id"), "content": self._content(placed)}
+
+    def assistant(self, placed: Placed) -> dict[str, Any]:
+        """Spell an assistant message: reasoning field, content, refusal, audio, calls."""
+        envelope = placed.envelope
+        message = self._reasoning(envelope)
+        calls = [self._call(block, envelope) for block in blocks_of(envelope, "tool_call", "invalid_tool_call")]
+        refusals = [block["refusal"] for block in blocks_of(envelope, "refusal") if "raw" not in block]
+        audio = next((block["file_id"] for block in blocks_of(envelope, "audio") if "file_id" in block), None)
+        content = self._content(placed)
+        omits = _kept(envelope).get("omits", ())
+        if content is not None or "content" not in omits or not calls:
+            needs_text = content is None and not (calls or refusals or audio)
+            message["content"] = "" if needs_text else content
+        if refusals:
+            message["refusal"] = "".join(refusals)
+        if audio is not None:
+            message["audio"] = {"id": audio}
+        if calls:
+            message["tool_calls"] = calls
+        return message
+
+    def _content(self, placed: Placed) -> Any:
+        """Spell texts and parts: a plain text where there is one text that came as one, else a list of parts."""
+        envelope = placed.envelope
+        blocks = [block for block in envelope["content"] if block["type"] in _PARTS or block["type"] == "non_standard"]
+        if envelope["role"] == "assistant":
+            blocks = [block for block in blocks if block["type"] == "text" or "raw" in block]
+            blocks = [block for block in blocks if block["type"] != "audio"]
+        if not blocks:
+            return None if envelope["role"] == "assistant" else ""
+        parts = [self._part(block, placed) for block in blocks]
+        plain = all(block["type"] == "text" and native(block, envelope, api=API) is None for block in blocks)
+        if plain and len(parts) == 1:
+            return parts[0]["text"]
+        if not self.host.text_parts and all(part["type"] == "text" for part in parts):
+            if len(parts) > 1:
+                self.lose("C12", "merged", placed, "content", action="text parts became one text")
+            return "".join(part["text"] for part in parts)
+        return parts
+
+    def _part(self, block: Block, placed: Placed) -> dict[str, Any]:
+        raw = native(block, placed.envelope, api=API)
+        if isinstance(raw, Mapping) and self._is_native(raw):
+            return dict(raw)
+        if block.get("annotations"):
+            self.lose("C12", "dropped", placed, "content", action="citations have no place in messages that are sent")
+        if block.get("cache_hint") is not None:
+            self.lose("C12", "dropped", placed, "content", action="cache hints have no place here")
+        return _PARTS[block["type"]](block)
+
+    def _is_native(self, raw: Mapping[str, Any]) -> bool:
+        allowed = _NATIVE_KEYS.get(str(raw.get("type")))
+        if allowed is None:
+            return True
+        return raw.keys() <= (allowed | {"cache_control"} if self.host.reasoning == "reasoning_details" else allowed)
+
+    def _call(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any]:
+        raw = native(block, envelope, api=API)
+        if isinstance(raw, Mapping) and self._is_native(raw) and raw.get("id"):
+            return dict(raw)
+        function = {"name": block.get("name"), "arguments": write_arguments(block)}
+        return {"id": block.get("id"), "type": "function", "function": function}
+
+    def _reasoning(self, envelope: MessageEnvelope) -> dict[str, Any]:
+        blocks = list(blocks_of(envelope, "reasoning"))
+        if not blocks or not self.host.reasoning:
+            return {}
+        if self.host.reasoning == "reasoning_details":
+            return {"reasoning_details": [_detail(block) for block in blocks]}
+        return {self.host.reasoning: "\n".join(block.get("reasoning") or "" for block in blocks)}
+
+    def _overlay(self, message: dict[str, Any], placed: Placed) -> None:
+        """Put back keys that the source had beyond the neutral ones, where this host knows them."""
+        for key, value in _kept(placed.envelope).items():
+            if key == "omits" or key in message:
+                continue
+            if key in self.host.keys:
+                if key not in REASONING_KEYS or value is None or "reasoning_details" in message:
+                    message[key] = value
+            elif value not in (None, [], "", {}):
+                self.lose("C5", "dropped", placed, key, action="the host knows no such key")
+
+
+def _kept(envelope: MessageEnvelope) -> Mapping[str, Any]:
+    kept = (envelope.get("extras") or {}).get(NAME)
+    return kept if isinstance(kept, Mapping) else {}
+
+
+def _detail(block: Block) -> Any:
+    raw = block.get("raw")
+    if isinstance(raw, Mapping) and str(raw.get("type")).startswith("reasoning."):
+        return raw
+    extras = block.get("extras") or {}
+    if extras.get("encrypted_content"):
+        return {"type": "reasoning.encrypted", "data": extras["encrypted_content"]}
+    detail = {"type": "reasoning.text", "text": block.get("reasoning") or ""}
+    return detail | ({"signature": extras["signature"]} if extras.get("signature") else {})
+
+
+def _image(block: Block) -> dict[str, Any]:
+    image: dict[str, Any] = {"url": data_url_of(block) or block.get("url")}
+    if block.get("detail"):
+        image["detail"] = block["detail"]
+    return {"type": "image_url", "image_url": image}
+
+
+def _audio(block: Block) -> dict[str, Any]:
+    audio = {"data": base64_of(block), "format": _FORMATS.get(block.get("mime_type") or "", "wav")}
+    return {"type": "input_audio", "input_audio": audio}
+
+
+def _file(block: Block) -> dict[str, Any]:
+    if block.get("file_id") and base64_of(block) is None:
+        return {"type": "file", "file": {"file_id": block["file_id"]}}
+    name = block.get("filename") or f"file.{(block.get('mime_type') or 'application/pdf').rpartition('/')[2]}"
+    return {"type": "file", "file": {"filename": name, "file_data": data_url_of(block) or block.get("url")}}
+
+
+_PARTS: Final[Mapping[str, Callable[[Block], dict[str, Any]]]] = {
+    "text": lambda block: {"type": "text", "text": block["text"]},
+    "refusal": lambda block: {"type": "refusal", "refusal": block["refusal"]},
+    "image": _image,
+    "audio": _audio,
+    "file": _file,
+    "video": lambda block: {"type": "video_url", "video_url": {"url": data_url_of(block) or block.get("url")}},
+}
+_WRITERS: Final[Mapping[str, Callable[[ChatWriter, Placed], dict[str, Any]]]] = {
+    "system": ChatWriter.plain,
+    "user": ChatWriter.plain,
+    "other": ChatWriter.plain,
+    "assistant": ChatWriter.assistant,
+    "tool": ChatWriter.tool,
+}

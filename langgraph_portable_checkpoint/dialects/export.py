@@ -1,0 +1,193 @@
+"""The entries: export a list of messages, import a provider's history, lint one.
+
+The only file of the dialects that meets LangChain's messages, through `envelope.read` and `envelope.write`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, Final
+
+from langchain_core.messages import BaseMessage
+
+from ..envelope.model import MessageEnvelope, Origin
+from ..errors import DialectError, LossyExportError
+from .base import Dialect, ExportOptions, Finding, ImportOptions
+from .normalise import normalise
+from .registry import get_dialect, recognise
+from .report import Export, Imported, Placed, Report
+from .selection import place, token_budget, turn_count, turn_range
+from .source_text import read_payload
+
+_OPTIONS: Final = frozenset(field.name for field in fields(ExportOptions))
+
+
+def export_messages(
+    messages: Iterable[BaseMessage | MessageEnvelope],
+    to: str,
+    *,
+    turns: int | tuple[int, int | None] | None = None,
+    max_tokens: int | None = None,
+    count_tokens: Callable[[Sequence[MessageEnvelope]], int] | None = None,
+    **options: Any,
+) -> Export:
+    """Write messages as a history that a provider accepts on the first request.
+
+    Args:
+        messages: LangChain messages or message envelopes, in order.
+        to: Name of the dialect, for example "anthropic".
+        turns: The last N turns, or a range of turns (start, stop); None for all. Leading system messages stay.
+        max_tokens: Keep only as many of the last turns as fit, whole turns only; needs `count_tokens`.
+        count_tokens: Counts the tokens of some envelopes.
+        **options: Fields of `ExportOptions`: model, profile, incomplete, reasoning, strict, ...
+
+    Raises:
+        UnknownDialectError: There is no dialect `to`.
+        IncompatibleHistoryError: The history cannot be converted; says at which turn and what to do.
+        UnsupportedPartError: A part cannot be exported and `on_unsupported_part` is "raise".
+        LossyExportError: `strict` and there are losses; carries all.
+
+    >>> from langchain_core.messages import HumanMessage
+    >>> export_messages([HumanMessage("hi")], "openai-chat").payload
+    {'messages': [{'role': 'user', 'content': 'hi'}]}
+    """
+    placed = place([_envelope(message) for message in messages])
+    chosen = _select(placed, turns=turns, max_tokens=max_tokens, count_tokens=count_tokens)
+    known = _options(options)
+    if len(chosen) < len(placed):
+        known = replace(known, prefix_intact=False)
+    return export_placed(chosen, get_dialect(to), options=known)
+
+
+def export_placed(conversation: Sequence[Placed], dialect: Dialect, *, options: ExportOptions) -> Export:
+    """Write a placed conversation; `export_messages` without reading and selection."""
+    _check_profile(dialect, options.profile)
+    if not dialect.writes:
+        raise DialectError(f"{dialect.name} can only be imported")
+    report = Report(target=dialect.name)
+    fit = normalise(conversation, dialect.target(options), options=options, report=report)
+    payload = dialect.render(fit.conversation, options, report)
+    if options.strict and report.losses:
+        raise LossyExportError(report.losses)
+    return Export(payload=payload, report=report.losses, target=dialect.name, pending=fit.pending)
+
+
+def import_messages(
+    payload: Any,
+    from_: str = "auto",
+    *,
+    profile: str | None = None,
+    model: str | None = None,
+    account: str | None = None,
+) -> Imported:
+    """Read a provider's history.
+
+    Args:
+        payload: JSON as Python objects, text or bytes; for dialects of line-delimited JSON text, bytes or lines.
+        from_: Name of the dialect, or "auto" to have it recognised.
+        profile: Host or platform, where the dialect has several ("deepseek", "vertex").
+        model: Model to record where the payload names none.
+        account: Account hint to record.
+
+    Raises:
+        UnknownDialectError: No dialect has this name, or none recognises the payload.
+        MalformedHistoryError: The payload is no history of the dialect; carries every problem with its position.
+    """
+    report = Report(target=from_)
+    value = read_payload(payload, from_, report=report)
+    dialect = recognise(value) if from_ == "auto" else get_dialect(from_)
+    _check_profile(dialect, profile)
+    report.target = dialect.name
+    options = ImportOptions(profile=profile, model=model, account=account)
+    envelopes = dialect.parse(value, options, report)
+    return Imported(
+        envelopes=envelopes,
+        report=report.losses,
+        origin=_origin(envelopes),
+        dialect=dialect.name,
+        settings=_settings(value),
+    )
+
+
+def lint(payload: Any, dialect: str = "auto", **options: Any) -> list[Finding]:
+    """Check a native history, ours or anyone's, against its provider's rules; empty means none is broken.
+
+    Args:
+        payload: The history as Python objects, or as JSON text.
+        dialect: Name of the dialect, or "auto".
+        **options: Fields of `ExportOptions` that change rules: profile, model, for_next_turn.
+
+    >>> [str(finding) for finding in lint([{"role": "tool", "content": "1", "tool_call_id": "a"}], "openai-chat")]
+    ["[C2] messages[0]: no call 'a' before it"]
+    """
+    value = read_payload(payload, dialect, report=Report(target=dialect))
+    known = recognise(value) if dialect == "auto" else get_dialect(dialect)
+    chosen = _options(options)
+    _check_profile(known, chosen.profile)
+    return known.lint(value, chosen)
+
+
+def _envelope(message: BaseMessage | MessageEnvelope) -> MessageEnvelope:
+    if isinstance(message, BaseMessage):
+        from ..envelope.read import read_message
+
+        return read_message(message)
+    if _is_envelope(message):
+        return message
+    raise TypeError(
+        f"a {type(message).__name__} is neither a LangChain message nor a message envelope; "
+        "read provider histories with import_messages first"
+    )
+
+
+def _is_envelope(message: Any) -> bool:
+    return isinstance(message, Mapping) and "role" in message and isinstance(message.get("content"), list)
+
+
+def _select(
+    placed: list[Placed],
+    *,
+    turns: int | tuple[int, int | None] | None,
+    max_tokens: int | None,
+    count_tokens: Callable[[Sequence[MessageEnvelope]], int] | None,
+) -> list[Placed]:
+    if turns is not None:
+        start, stop = (max(0, turn_count(placed) - turns), None) if isinstance(turns, int) else turns
+        placed = turn_range(placed, start, stop)
+    if max_tokens is None:
+        return placed
+    if count_tokens is None:
+        raise TypeError("max_tokens needs count_tokens=, a function that counts the tokens of some envelopes")
+    return token_budget(placed, max_tokens, count_tokens=count_tokens)
+
+
+def _options(options: Mapping[str, Any]) -> ExportOptions:
+    unknown = options.keys() - _OPTIONS
+    if unknown:
+        raise TypeError(f"unknown export option {', '.join(sorted(unknown))}; known are {', '.join(sorted(_OPTIONS))}")
+    return ExportOptions(**options)
+
+
+def _check_profile(dialect: Dialect, profile: str | None) -> None:
+    if profile is not None and profile not in dialect.profiles:
+        known = ", ".join(dialect.profiles) or "none"
+        raise DialectError(f"{dialect.name} has no profile {profile!r}; it has {known}")
+
+
+def _origin(envelopes: Sequence[MessageEnvelope]) -> Origin:
+    """Return the origin of the first answer, else of the first message."""
+    answers = (envelope for envelope in envelopes if envelope["role"] == "assistant" and "origin" in envelope)
+    first = next(answers, envelopes[0] if envelopes else None)
+    return first.get("origin", {}) if first else {}
+
+
+_HISTORY_KEYS: Final = frozenset(
+    {"messages", "input", "output", "choices", "contents", "content", "system", "instructions"}
+)
+
+
+def _settings(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        return {}
+    return {key: item for key, item in value.items() if key not in _HISTORY_KEYS}

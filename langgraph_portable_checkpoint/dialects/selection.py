@@ -1,0 +1,80 @@
+"""Turns of a conversation, and selections that never split one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+from ..envelope.facts import fact_of_envelope
+from ..envelope.model import MessageEnvelope
+from ..envelope.turns import spans
+from .report import Placed
+
+
+def place(conversation: Sequence[MessageEnvelope]) -> list[Placed]:
+    """Give every envelope its index and its turn."""
+    turns = spans([fact_of_envelope(envelope) for envelope in conversation])
+    return [
+        Placed(conversation[index], index, turn)
+        for turn, span in enumerate(turns)
+        for index in range(span.start, span.stop)
+    ]
+
+
+def last_turns(conversation: Sequence[Placed], count: int, *, keep_system: bool = True) -> list[Placed]:
+    """Select the last `count` turns, and the system messages that lead the history.
+
+    Args:
+        conversation: A placed conversation.
+        count: How many turns; 0 selects none, more than there are selects all.
+        keep_system: Keep leading system messages although their turn is not selected.
+    """
+    turns = turn_count(conversation)
+    return turn_range(conversation, max(0, turns - max(count, 0)), turns, keep_system=keep_system)
+
+
+def turn_range(
+    conversation: Sequence[Placed], start: int, stop: int | None = None, *, keep_system: bool = True
+) -> list[Placed]:
+    """Select turns start to stop (exclusive); negative numbers count from the end, as in a slice."""
+    wanted = range(turn_count(conversation))[slice(start, stop)]
+    leading = _leading_system(conversation) if keep_system else 0
+    return [placed for at, placed in enumerate(conversation) if at < leading or placed.turn in wanted]
+
+
+def token_budget(
+    conversation: Sequence[Placed],
+    limit: int,
+    *,
+    count_tokens: Callable[[Sequence[MessageEnvelope]], int],
+    keep_system: bool = True,
+) -> list[Placed]:
+    """Select as many of the last turns as fit a budget, whole turns only.
+
+    Args:
+        conversation: A placed conversation.
+        limit: Most tokens, leading system messages included.
+        count_tokens: Counts the tokens of some envelopes; called once per turn looked at.
+        keep_system: Keep leading system messages; their tokens count.
+    """
+    leading = _leading_system(conversation) if keep_system else 0
+    left = limit - count_tokens([placed.envelope for placed in conversation[:leading]]) if leading else limit
+    chosen = turn_count(conversation)
+    turns = [list(turn) for _, turn in groupby(conversation[leading:], key=lambda placed: placed.turn)]
+    for turn in reversed(turns):
+        left -= count_tokens([placed.envelope for placed in turn])
+        if left < 0:
+            break
+        chosen = turn[0].turn or 0
+    return turn_range(conversation, chosen, None, keep_system=keep_system)
+
+
+def turn_count(conversation: Sequence[Placed]) -> int:
+    """Return how many turns a placed conversation has."""
+    return (conversation[-1].turn or 0) + 1 if conversation else 0
+
+
+def _leading_system(conversation: Sequence[Placed]) -> int:
+    return next(
+        (at for at, placed in enumerate(conversation) if placed.envelope["role"] != "system"), len(conversation)
+    )
