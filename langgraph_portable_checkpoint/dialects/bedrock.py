@@ -408,4 +408,3 @@ def is_native(value: Any) -> bool:
     return isinstance(value, dict) and len(value) == 1 and next(iter(value)) in (*_BLOCK_KEYS, "json")
 
 
-DIALECT: Final = Bedrock()

@@ -177,4 +177,3 @@ def _has_typed_part(item: Mapping[str, Any]) -> bool:
     return isinstance(parts, list) and any(isinstance(part, Mapping) and "type" in part for part in parts)
 
 
-DIALECT: Final = Google()

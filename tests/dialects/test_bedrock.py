@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from langgraph_portable_checkpoint.dialects.base import ExportOptions, ImportOptions
-from langgraph_portable_checkpoint.dialects.bedrock import DIALECT
+from langgraph_portable_checkpoint.dialects.bedrock import Bedrock
 from langgraph_portable_checkpoint.dialects.report import Report
 from langgraph_portable_checkpoint.errors import MalformedHistoryError
 from tests.dialects.exporting import export
 from tests.dialects.oracle_bedrock import complaints
 
+DIALECT = Bedrock()
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 
 NATIVE: dict[str, Any] = {

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from langgraph_portable_checkpoint.dialects.base import ExportOptions, ImportOptions
-from langgraph_portable_checkpoint.dialects.google import DIALECT
+from langgraph_portable_checkpoint.dialects.google import Google
 from langgraph_portable_checkpoint.dialects.report import Placed, Report
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.errors import IncompatibleHistoryError, MalformedHistoryError
 
+DIALECT = Google()
 GEMINI_3 = ExportOptions(model="gemini-3-pro-preview")
 
 

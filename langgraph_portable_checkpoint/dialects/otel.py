@@ -1,0 +1,82 @@
+"""OpenTelemetry GenAI messages, both directions: the vendor-neutral JSON that the semantic conventions publish.
+
+A neutral dialect: nothing is repaired and nothing is lost. What the conventions have no word for stands beside the
+part or message under keys of our own with a dot in them (`portable_checkpoint.signature`), as the schema allows;
+reading such a message back gives the same envelope.
+
+Source: open-telemetry/semantic-conventions-genai, gen-ai-input-messages.json (2026); opentelemetry-util-genai 1.3b0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..envelope.model import MessageEnvelope
+from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
+from .lint.otel import RULES, lint_otel
+from .otel_read import API, LISTS, NAME, READERS, messages, read_message
+from .otel_write import PREFIX, write_message
+from .problems import Problems
+from .report import Placed, Report
+
+
+class OTel:
+    """The dialect; see the module docstring."""
+
+    name = NAME
+    title = "OpenTelemetry GenAI messages"
+    providers: tuple[str, ...] = ()
+    profiles: tuple[str, ...] = ()
+    writes = True
+    RULES: tuple[Rule, ...] = RULES
+    FIELD_MAP: tuple[Field, ...] = (
+        Field(neutral="role", native="role", note="other: the native role"),
+        Field(neutral="text", native="parts[].type text, content"),
+        Field(neutral="reasoning", native="parts[].type reasoning, content"),
+        Field(neutral="refusal", native="parts[].type text", note=f"{PREFIX}type says refusal"),
+        Field(neutral="tool_call, invalid_tool_call", native="parts[].type tool_call: id, name, arguments"),
+        Field(neutral="tool message", native="parts[].type tool_call_response: id, response"),
+        Field(neutral="server_tool_call", native="parts[].type server_tool_call"),
+        Field(neutral="server_tool_result", native="parts[].type server_tool_call_response"),
+        Field(neutral="image, audio, video, file", native="parts[].type blob, uri or file", note="file is document"),
+        Field(neutral="text-plain", native="parts[].type blob of text/plain"),
+        Field(neutral="non_standard", native="parts[].type blob of application/json; compaction where it is one"),
+        Field(neutral="every other key", native=f"{PREFIX}<key> beside them"),
+    )
+    LOSSES: tuple[DeclaredLoss, ...] = (
+        DeclaredLoss(rule="media", kind="unresolved", when="a media reference whose bytes are not at hand"),
+        DeclaredLoss(rule="media", kind="dropped", when='the same with on_unsupported_part="drop"'),
+    )
+
+    def target(self, options: ExportOptions) -> Target:
+        """A history stays as it is."""
+        return Target(dialect=NAME, api=API, mid_system="keep", pairs=False, keeps_empty=True)
+
+    def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:
+        """Return `{"messages": [...]}`, a value of the attribute gen_ai.input.messages."""
+        return {"messages": [write_message(placed.envelope) for placed in conversation]}
+
+    def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
+        """Read messages, or the attributes of a span: instructions, input and output messages, also as JSON text."""
+        problems = Problems(NAME)
+        found: list[MessageEnvelope] = []
+        for path, message in messages(payload, problems):
+            found += read_message(message, path, options, problems)
+        problems.raise_if_any()
+        return found
+
+    def recognises(self, payload: Any) -> float:
+        """Messages of typed parts with `content` or `arguments`, or attributes by their names."""
+        if isinstance(payload, Mapping) and any(key in payload for key in LISTS[:3]):
+            return 0.95
+        messages = payload.get("messages") if isinstance(payload, Mapping) else payload
+        if not isinstance(messages, list) or not messages or not all(isinstance(one, Mapping) for one in messages):
+            return 0.0
+        parts = [part for one in messages if isinstance(one.get("parts"), list) for part in one["parts"]]
+        typed = [isinstance(part, Mapping) and part.get("type") in READERS for part in parts]
+        return 0.9 if typed and all(typed) else 0.0
+
+    def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
+        """Check messages against the published schema."""
+        return lint_otel(payload)

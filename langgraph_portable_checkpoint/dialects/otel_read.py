@@ -1,0 +1,225 @@
+"""OpenTelemetry GenAI messages read as envelopes; keys of ours beside them come back to their places.
+
+Also reads what writers in the wild do: attributes as JSON text, `thinking` for reasoning, `result` for response.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, cast
+
+from ..envelope.model import ENVELOPE_VERSION, ROLES, Block, MessageEnvelope, Origin
+from .base import ImportOptions
+from .otel_write import MESSAGE_KEYS, MODALITY, PREFIX
+from .problems import Problems
+
+NAME: Final = "otel"
+API: Final = "otel"
+LISTS: Final = ("gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.output.messages", "messages")
+_KIND: Final = {"image": "image", "audio": "audio", "video": "video", "document": "file"}
+
+
+def messages(payload: Any, problems: Problems) -> Iterator[tuple[str, Any]]:
+    """Yield messages with their paths; an attribute may hold its list as JSON text."""
+    if not isinstance(payload, Mapping):
+        payload = {"messages": payload}
+    if not any(key in payload for key in LISTS):
+        problems.add("", f"has none of {', '.join(LISTS)}")
+    for key in LISTS:
+        if key in payload:
+            items = _list(payload[key], key, problems)
+            if key == LISTS[0] and items:
+                yield key, {"role": "system", "parts": items}
+                continue
+            for index, item in enumerate(items):
+                yield f"{key}[{index}]", item
+
+
+def _list(value: Any, path: str, problems: Problems) -> list[Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            value = None
+    if not isinstance(value, list):
+        problems.add(path, "is not a list of messages")
+        return []
+    return value
+
+
+def read_message(native: Any, path: str, options: ImportOptions, problems: Problems) -> Iterator[MessageEnvelope]:
+    message = problems.mapping(native, path)
+    if message is None or not problems.plain(message, path):
+        return
+    role, parts = message.get("role"), message.get("parts")
+    if not isinstance(role, str) or not isinstance(parts, list):
+        problems.add(path, "needs a role and a list of parts")
+        return
+    other: list[Block] = []
+    made = 0
+    for index, part in enumerate(parts):
+        fields = problems.mapping(part, f"{path}.parts[{index}]")
+        if fields is None or fields.get("type") != "tool_call_response":
+            other += [_read_part(fields)] if fields is not None else []
+            continue
+        if other:
+            yield _envelope(role, other, message, options, joined=made > 0)
+            other, made = [], made + 1
+        yield _read_answer(fields, message, options, joined=made > 0)
+        made += 1
+    if other or not parts:
+        yield _envelope(role, other, message, options, joined=made > 0)
+
+
+def _envelope(
+    role: str, content: list[Block], message: Mapping[str, Any], options: ImportOptions, *, joined: bool
+) -> MessageEnvelope:
+    known = role if role in ROLES and message.get(PREFIX + "role") != "other" else "other"
+    envelope: MessageEnvelope = {"v": ENVELOPE_VERSION, "role": known, "content": content}  # type: ignore[typeddict-item]  # one of ROLES
+    if known == "other" and role != "other":
+        envelope["role_detail"] = role
+    if message.get("name") is not None:
+        envelope["name"] = str(message["name"])
+    kept = {key: message[PREFIX + key] for key in MESSAGE_KEYS if message.get(PREFIX + key) is not None}
+    envelope.update(kept)  # type: ignore[typeddict-item]  # keys are the model's own
+    if "origin" not in envelope:
+        envelope["origin"] = _origin(options)
+    rest = {key: value for key, value in message.items() if key not in ("role", "parts", "name") and PREFIX not in key}
+    if rest:
+        envelope["extras"] = {**envelope.get("extras", {}), NAME: rest}
+    if joined:
+        envelope["extras"] = {**envelope.get("extras", {}), "joined": True}
+    return envelope
+
+
+def _origin(options: ImportOptions) -> Origin:
+    origin: Origin = {"api": API}
+    return {**origin, "model": options.model} if options.model else origin
+
+
+def _read_answer(
+    part: Mapping[str, Any], message: Mapping[str, Any], options: ImportOptions, *, joined: bool
+) -> MessageEnvelope:
+    response = part["response"] if "response" in part else part.get("result")
+    envelope = _envelope("tool", _answer_blocks(response), message, options, joined=joined)
+    if part.get("id") is not None:
+        envelope["tool_call_id"] = str(part["id"])
+    envelope.setdefault("status", "success")
+    return envelope
+
+
+def _answer_blocks(response: Any) -> list[Block]:
+    if isinstance(response, str):
+        return [{"type": "text", "text": response}]
+    if isinstance(response, list) and all(isinstance(one, Mapping) and one.get("type") in READERS for one in response):
+        return [_read_part(part) for part in response]
+    if response is None:
+        return []
+    return [{"type": "text", "text": json.dumps(response, ensure_ascii=False), "extras": {"json": response}}]
+
+
+def _read_part(part: Mapping[str, Any]) -> Block:
+    reader = READERS.get(str(part.get("type")))
+    block = reader(part) if reader else None
+    if block is None:
+        return {"type": "non_standard", "value": dict(part)}
+    kept = {
+        key.removeprefix(PREFIX): value
+        for key, value in part.items()
+        if key.startswith(PREFIX) and key != f"{PREFIX}type"
+    }
+    block.update(kept)  # type: ignore[typeddict-item]  # keys are the model's own
+    return block
+
+
+def _read_text(part: Mapping[str, Any]) -> Block | None:
+    if not isinstance(part.get("content"), str):
+        return None
+    if part.get(PREFIX + "type") == "refusal":
+        return {"type": "refusal", "refusal": part["content"]}
+    return {"type": "text", "text": part["content"]}
+
+
+def _read_reasoning(part: Mapping[str, Any]) -> Block | None:
+    return {"type": "reasoning", "reasoning": part["content"]} if isinstance(part.get("content"), str) else None
+
+
+def _read_call(part: Mapping[str, Any]) -> Block:
+    arguments = part.get("arguments")
+    valid = isinstance(arguments, dict) or arguments is None
+    if part.get(PREFIX + "type") == "invalid_tool_call" or not valid:
+        text = arguments if isinstance(arguments, str) or arguments is None else json.dumps(arguments)
+        block: Block = {"type": "invalid_tool_call", "name": part.get("name"), "args": text}
+    else:
+        block = {"type": "tool_call", "name": part.get("name"), "args": arguments or {}}
+    if part.get("id") is not None:
+        block["id"] = str(part["id"])
+    return block
+
+
+def _read_server_call(part: Mapping[str, Any]) -> Block:
+    call = part.get("server_tool_call")
+    fields = call if isinstance(call, Mapping) else {}
+    args = fields["arguments"] if "arguments" in fields else {key: fields[key] for key in fields if key != "type"}
+    block: Block = {"type": "server_tool_call", "name": part.get("name"), "args": args}
+    return block if part.get("id") is None else {**block, "id": str(part["id"])}
+
+
+def _read_server_result(part: Mapping[str, Any]) -> Block:
+    answer = part.get("server_tool_call_response")
+    fields = answer if isinstance(answer, Mapping) else {}
+    output = fields["output"] if "output" in fields else {key: fields[key] for key in fields if key != "type"}
+    block: Block = {"type": "server_tool_result", "name": fields.get("type"), "output": output}
+    if fields.get("status") is not None:
+        block["status"] = str(fields["status"])
+    return block if part.get("id") is None else {**block, "tool_call_id": str(part["id"])}
+
+
+def _read_media(part: Mapping[str, Any]) -> Block | None:
+    key, ours = {"blob": ("content", "base64"), "uri": ("uri", "url"), "file": ("file_id", "file_id")}[part["type"]]
+    if not isinstance(part.get(key), str):
+        return None
+    if key == "content" and PREFIX + "type" in part and part[PREFIX + "type"] not in MODALITY:
+        return _unpacked(part["content"])
+    block: Block = {"type": _KIND.get(str(part.get("modality")), "file")}
+    if part.get("mime_type") is not None:
+        block["mime_type"] = str(part["mime_type"])
+    if part.get(PREFIX + "type") == "text-plain":
+        block["type"] = "text-plain"
+        if key == "content" and PREFIX + "base64" not in part:
+            return _with_text(block, part["content"])
+    block[ours] = part[key]  # type: ignore[literal-required]  # base64, url or file_id
+    return block
+
+
+def _with_text(block: Block, content: str) -> Block | None:
+    try:
+        return {**block, "text": base64.b64decode(content, validate=True).decode("utf-8", "surrogatepass")}
+    except ValueError:
+        return None
+
+
+def _unpacked(content: str) -> Block | None:
+    """Read back a block that was written whole as a JSON document."""
+    try:
+        block = json.loads(base64.b64decode(content, validate=True))
+    except (ValueError, RecursionError):
+        return None
+    return cast(Block, block) if isinstance(block, dict) and isinstance(block.get("type"), str) else None
+
+
+READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Block | None]]] = {
+    "text": _read_text,
+    "reasoning": _read_reasoning,
+    "thinking": _read_reasoning,
+    "tool_call": _read_call,
+    "server_tool_call": _read_server_call,
+    "server_tool_call_response": _read_server_result,
+    "blob": _read_media,
+    "uri": _read_media,
+    "file": _read_media,
+    "compaction": lambda part: {"type": "non_standard", "value": {key: part[key] for key in part if PREFIX not in key}},
+    "tool_call_response": lambda part: None,
+}

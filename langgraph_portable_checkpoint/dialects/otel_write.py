@@ -1,0 +1,144 @@
+"""Envelopes written as OpenTelemetry GenAI messages, each so that the same envelope comes back from it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ..envelope.model import Block, MessageEnvelope
+from .media_parts import base64_of
+
+PREFIX: Final = "portable_checkpoint."
+MODALITY: Final = {"image": "image", "audio": "audio", "video": "video", "file": "document", "text-plain": "document"}
+MESSAGE_KEYS: Final = (
+    "id",
+    "origin",
+    "usage",
+    "stop_reason",
+    "artifact",
+    "typed_by_user",
+    "role_detail",
+    "created_at",
+    "extras",
+    "status",
+)
+"""Keys of an envelope that stand beside the message under `PREFIX`."""
+Part = dict[str, Any]
+
+
+def write_message(envelope: MessageEnvelope) -> dict[str, Any]:
+    """Spell one envelope as a message; the same envelope comes back from it."""
+    role = envelope["role"]
+    message: dict[str, Any] = {"role": envelope.get("role_detail") or role if role == "other" else role}
+    parts = [_write_part(block) for block in envelope["content"]]
+    message["parts"] = [_answer(envelope, parts)] if role == "tool" else parts
+    if envelope.get("name") is not None:
+        message["name"] = envelope["name"]
+    kept = {PREFIX + key: value for key in MESSAGE_KEYS if (value := envelope.get(key)) is not None}
+    if role == "other":
+        kept[PREFIX + "role"] = "other"
+    return {**message, **_json(kept)}
+
+
+def _answer(envelope: MessageEnvelope, parts: list[Part]) -> Part:
+    """A tool's answer: plain text as text, anything else as the list of its parts."""
+    plain = [set(part) == {"type", "content"} and part["type"] == "text" for part in parts]
+    response = parts[0]["content"] if plain == [True] else parts
+    return {"type": "tool_call_response", "id": envelope.get("tool_call_id"), "response": response}
+
+
+def _write_part(block: Block) -> Part:
+    writer = _WRITERS.get(block["type"], _write_other)
+    part, used = writer(block)
+    rest = {key: value for key, value in block.items() if key not in {"type", "raw", *used} and value is not None}
+    return {**part, **_json({PREFIX + key: value for key, value in rest.items()})}
+
+
+def _json(value: dict[str, Any]) -> dict[str, Any]:
+    """Return what JSON can hold: bytes, which stand in extras of some providers, as base64."""
+    found: dict[str, Any] = json.loads(json.dumps(value, default=_plain))
+    return found
+
+
+def _plain(value: Any) -> str:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
+
+
+_Written = tuple[Part, tuple[str, ...]]
+
+
+def _write_call(block: Block) -> _Written:
+    part = {"type": "tool_call", "id": block.get("id"), "name": block.get("name") or "", "arguments": block.get("args")}
+    if block["type"] == "invalid_tool_call":
+        part[PREFIX + "type"] = block["type"]
+    return part, ("id", "name", "args")
+
+
+def _write_server_call(block: Block) -> _Written:
+    name = block.get("name") or "server_tool"
+    call = {"type": name, "arguments": block.get("args")}
+    return {"type": "server_tool_call", "id": block.get("id"), "name": name, "server_tool_call": call}, (
+        "id",
+        "name",
+        "args",
+    )
+
+
+def _write_server_result(block: Block) -> _Written:
+    answer = {"type": block.get("name") or "server_tool", "output": block.get("output"), "status": block.get("status")}
+    part = {"type": "server_tool_call_response", "id": block.get("tool_call_id"), "server_tool_call_response": answer}
+    return _json(part), ("tool_call_id", "name", "output", "status")
+
+
+def _write_media(block: Block) -> _Written:
+    shape: Part = {"mime_type": block.get("mime_type"), "modality": MODALITY[block["type"]]}
+    data = base64_of(block)
+    if data is not None:
+        return {"type": "blob", **shape, "content": data}, ("mime_type", "base64", "data")
+    if block.get("file_id") is not None:
+        return {"type": "file", **shape, "file_id": block["file_id"]}, ("mime_type", "file_id")
+    if block.get("url") is not None:
+        return {"type": "uri", **shape, "uri": block["url"]}, ("mime_type", "url")
+    return _write_other(block)
+
+
+def _write_plain(block: Block) -> _Written:
+    if block.get("text") is None:
+        part, used = _write_media(block)
+        return {**part, PREFIX + "type": "text-plain"}, used
+    content = base64.b64encode(block["text"].encode("utf-8", "surrogatepass")).decode()
+    part = {"type": "blob", "mime_type": block.get("mime_type") or "text/plain", "modality": "document"}
+    return {**part, "content": content, PREFIX + "type": "text-plain"}, ("mime_type", "text")
+
+
+def _is_compaction(value: Mapping[str, Any]) -> bool:
+    return value.get("type") == "compaction" and set(value) <= {"type", "id", "content"}
+
+
+def _write_other(block: Block) -> _Written:
+    """A block that the conventions have no word for, as a JSON document, so that no reader takes it for text."""
+    value = block.get("value")
+    if block["type"] == "non_standard" and isinstance(value, Mapping) and _is_compaction(value):
+        return dict(value), ("value",)
+    kept = {key: item for key, item in block.items() if key != "raw"}
+    content = base64.b64encode(json.dumps(kept, default=_plain).encode()).decode()
+    part = {"type": "blob", "mime_type": "application/json", "modality": "document", "content": content}
+    return {**part, PREFIX + "type": block["type"]}, tuple(kept)
+
+
+_WRITERS: Final[Mapping[str, Callable[[Block], _Written]]] = {
+    "text": lambda block: ({"type": "text", "content": block["text"]}, ("text",)),
+    "reasoning": lambda block: ({"type": "reasoning", "content": block.get("reasoning") or ""}, ("reasoning",)),
+    "refusal": lambda block: (
+        {"type": "text", "content": block["refusal"], PREFIX + "type": "refusal"},
+        ("refusal",),
+    ),
+    "tool_call": _write_call,
+    "invalid_tool_call": _write_call,
+    "server_tool_call": _write_server_call,
+    "server_tool_result": _write_server_result,
+    "text-plain": _write_plain,
+    **dict.fromkeys(("image", "audio", "video", "file"), _write_media),
+}

@@ -1,0 +1,108 @@
+"""OpenTelemetry GenAI messages: neutral both ways, and valid by the published schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from langgraph_portable_checkpoint.dialects.base import ExportOptions, ImportOptions
+from langgraph_portable_checkpoint.dialects.lint.otel import RULES, lint_otel
+from langgraph_portable_checkpoint.dialects.otel import OTel
+from langgraph_portable_checkpoint.dialects.report import Report
+from langgraph_portable_checkpoint.errors import MalformedHistoryError
+from tests.dialects.exporting import export
+from tests.dialects.made import HISTORIES
+from tests.dialects.oracle_otel import complaints
+from tests.dialects.oracle_otel import (
+    test_the_schema_knows_the_keys_of_the_official_types as test_the_schema_knows_the_keys_of_the_official_types,
+)
+
+DIALECT = OTel()
+
+
+def read(payload: Any) -> list[Any]:
+    return DIALECT.parse(payload, ImportOptions(), Report())
+
+
+@settings(max_examples=200, deadline=None)
+@given(HISTORIES)
+def test_any_history_comes_back_as_it_was_and_is_valid(history: list[Any]) -> None:
+    payload, report = export(DIALECT, history)
+    assert report.losses == ()
+    again = json.loads(json.dumps(payload, allow_nan=False))
+    assert complaints(again["messages"]) == [] == DIALECT.lint(again, ExportOptions())
+    assert read(again) == history
+
+
+def test_attributes_of_a_span_are_read_also_as_json_text() -> None:
+    user = {"role": "user", "parts": [{"type": "text", "content": "q"}]}
+    answer = {"role": "assistant", "parts": [{"type": "text", "content": "a"}], "finish_reason": "stop"}
+    envelopes = read(
+        {
+            "gen_ai.system_instructions": [{"type": "text", "content": "s"}],
+            "gen_ai.input.messages": json.dumps([user]),
+            "gen_ai.output.messages": [answer],
+        }
+    )
+    assert [(one["role"], one["content"][0]["text"]) for one in envelopes] == [
+        ("system", "s"),
+        ("user", "q"),
+        ("assistant", "a"),
+    ]
+    assert envelopes[2]["extras"] == {"otel": {"finish_reason": "stop"}}
+
+
+def test_spellings_in_the_wild_are_read() -> None:
+    parts = [{"type": "thinking", "content": "hm"}, {"type": "tool_call", "id": "1", "name": "f", "arguments": "{bad"}]
+    message, answer = read(
+        [
+            {"role": "assistant", "parts": parts},
+            {"role": "user", "parts": [{"type": "tool_call_response", "id": "1", "result": {"a": 1}}]},
+        ]
+    )
+    assert [block["type"] for block in message["content"]] == ["reasoning", "invalid_tool_call"]
+    assert (answer["role"], answer["tool_call_id"], answer["content"][0]["text"]) == ("tool", "1", '{"a": 1}')
+
+
+@pytest.mark.parametrize(
+    ("payload", "where"),
+    [
+        ({}, "gen_ai.input.messages"),
+        ({"messages": "x"}, "messages"),
+        ([1], "messages[0]"),
+        ([{"role": "user"}], "messages[0]"),
+        ([{"role": "user", "parts": [1]}], "messages[0].parts[0]"),
+        (None, "messages"),
+    ],
+)
+def test_what_is_no_history_is_refused_with_its_place(payload: Any, where: str) -> None:
+    with pytest.raises(MalformedHistoryError) as raised:
+        read(payload)
+    assert any(where in problem for problem in raised.value.problems)
+
+
+BROKEN = {
+    "O1": [None, [1], [{"parts": []}], [{"role": "user", "parts": 1}]],
+    "O2": [[{"role": "user", "parts": [{"type": "thing"}]}], [{"role": "user", "parts": [{}]}]],
+    "O3": [
+        [{"role": "user", "parts": [{"type": "text"}]}],
+        [{"role": "user", "parts": [{"type": "blob", "content": "x"}]}],
+    ],
+    "O4": [
+        [{"role": "user", "parts": [], "extra": 1}],
+        [{"role": "user", "parts": [{"type": "text", "content": "", "x": 1}]}],
+    ],
+    "O5": [[{"role": "user", "parts": [{"type": "server_tool_call", "name": "f", "server_tool_call": {}}]}]],
+}
+
+
+@pytest.mark.parametrize(("rule", "payload"), [(rule, case) for rule, cases in BROKEN.items() for case in cases])
+def test_a_broken_rule_is_named(rule: str, payload: Any) -> None:
+    assert rule in {finding.rule for finding in lint_otel(payload)}
+
+
+def test_every_rule_has_a_broken_example() -> None:
+    assert {rule.id for rule in RULES} == set(BROKEN)
