@@ -148,6 +148,10 @@ class MediaStoreError(MediaError, OSError):
     """A media store failed, hangs, or answered something else than the bytes."""
 
 
+class MediaMissingError(MediaStoreError, FileNotFoundError):
+    """A media store has no blob under this reference."""
+
+
 class MediaRefError(MediaError, ValueError):
     """A media reference is not one that the store's own put returns. It was not used."""
 

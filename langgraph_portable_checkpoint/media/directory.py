@@ -1,0 +1,253 @@
+"""Blobs as files of one folder, named `<sha256>.<ext>`.
+
+Owns file names and atomic writing. A blob appears whole or not at all, whoever is killed when: it is written to a
+temporary file of the same folder, flushed to disk, and renamed. Several processes may share the folder.
+
+Names in the folder: `<sha256>.<ext>` is a blob; `<sha256>.<ext>.condemned` one that a sweep has set aside;
+`.<anything>.tmp` a write that was not finished.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from stat import S_ISREG
+from typing import Final
+
+from langgraph_portable_checkpoint.errors import MediaMissingError, MediaRefError, MediaStoreError
+from langgraph_portable_checkpoint.media.stores import StoredBlob, checked_bytes, checked_digest
+
+_EXTENSIONS: Final = {
+    "image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp", "image/svg+xml": "svg",
+    "image/heic": "heic", "image/avif": "avif", "image/tiff": "tiff", "image/bmp": "bmp", "audio/wav": "wav",
+    "audio/mpeg": "mp3", "audio/ogg": "ogg", "audio/flac": "flac", "audio/aac": "aac", "audio/mp4": "m4a",
+    "audio/aiff": "aiff", "video/mp4": "mp4", "video/webm": "webm", "video/quicktime": "mov", "video/mpeg": "mpeg",
+    "application/pdf": "pdf", "application/zip": "zip", "application/gzip": "gz", "application/json": "json",
+    "text/plain": "txt", "text/csv": "csv", "text/html": "html", "text/markdown": "md",
+}  # fmt: skip
+_OTHER: Final = "bin"
+_NAMES: Final = frozenset({*_EXTENSIONS.values(), _OTHER})
+_REF: Final = re.compile(r"([0-9a-f]{64})\.([a-z0-9]{1,5})")
+_CONDEMNED: Final = ".condemned"
+_FILES_ONLY: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Follow no link, and do not wait for the other end of a pipe that someone has put in the folder."""
+
+
+class DirectoryMediaStore:
+    """Keep blobs as files of a folder, which is made when it is missing.
+
+    Args:
+        path: The folder. Threads, savers and processes may share it; it can be moved with what names its blobs.
+        name: What the media table calls this store.
+        file_mode: Permissions of new files.
+        max_bytes: Larger files are not loaded: no policy lets them be written.
+
+    Every read is checked against the digest in the file's name. Links are not followed.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, name: str = "directory", file_mode: int = 0o600,
+        max_bytes: int = 2**30,
+    ) -> None:  # fmt: skip
+        self.path = Path(path)
+        self.name = name
+        self.file_mode = file_mode
+        self.max_bytes = max_bytes
+
+    def __repr__(self) -> str:
+        return f"DirectoryMediaStore({str(self.path)!r})"
+
+    def put(self, sha256: str, mime_type: str | None, data: bytes) -> str:
+        """Write a blob, once, and return its file name.
+
+        Raises:
+            MediaDigestError: the bytes do not have this digest.
+            MediaStoreError: the folder cannot be written; nothing was left there.
+        """
+        checked_bytes(data, checked_digest(sha256), what="a blob to put")
+        with self._failing("written"):
+            self.path.mkdir(parents=True, exist_ok=True)
+            ref = self._present(sha256) or f"{sha256}.{_EXTENSIONS.get(mime_type or '', _OTHER)}"
+            if not (self._holds(ref, data) and self._touch(ref)):
+                self._write(ref, data)
+        return ref
+
+    def get(self, ref: str) -> bytes:
+        """Read a blob.
+
+        Raises:
+            MediaRefError: this is no name that `put` returns.
+            MediaMissingError: there is no such blob.
+            MediaDigestError: the file holds other bytes than its name says.
+            MediaStoreError: it cannot be read.
+        """
+        sha256 = self._checked(ref)
+        with self._failing("read", ref):
+            data = self._read(ref)
+        return checked_bytes(data, sha256, what=f"media file {ref}")
+
+    def exists(self, ref: str) -> bool:
+        """Return whether the file is there."""
+        self._checked(ref)
+        with self._failing("read", ref):
+            return (self.path / ref).is_file() or (self.path / (ref + _CONDEMNED)).is_file()
+
+    def delete(self, ref: str) -> None:
+        """Delete the file, also when it is condemned."""
+        self._checked(ref)
+        with self._failing("deleted", ref):
+            (self.path / ref).unlink(missing_ok=True)
+            (self.path / (ref + _CONDEMNED)).unlink(missing_ok=True)
+
+    def list(self) -> Iterator[StoredBlob]:
+        """List the blobs of the folder; other files are not looked at."""
+        with self._failing("listed"), contextlib.suppress(FileNotFoundError), os.scandir(self.path) as entries:
+            for entry in entries:
+                condemned = entry.name.endswith(_CONDEMNED)
+                ref = entry.name.removesuffix(_CONDEMNED)
+                if _REF.fullmatch(ref):
+                    yield from _described(entry, ref, condemned)
+
+    def stream(self, ref: str, *, chunk_bytes: int = 2**20) -> Iterator[bytes]:
+        """Yield the file in pieces, unchecked."""
+        self._checked(ref)
+        with self._failing("read", ref), self._open(ref) as file:
+            while piece := os.read(file, chunk_bytes):
+                yield piece
+
+    def condemn(self, ref: str, *, unless_put_since: datetime) -> bool:
+        """Rename the file aside, unless a put has touched it since; readers go on finding it."""
+        self._checked(ref)
+        living, aside = self.path / ref, self.path / (ref + _CONDEMNED)
+        with self._failing("condemned", ref):
+            with contextlib.suppress(FileNotFoundError):  # a put has brought it back, or another sweep was faster
+                if living.stat().st_mtime >= unless_put_since.timestamp():
+                    return False
+                living.rename(aside)
+                if aside.stat().st_mtime < unless_put_since.timestamp():
+                    os.utime(aside)
+                    return True
+                self.restore(ref)  # a put touched it in between
+            return False
+
+    def restore(self, ref: str) -> None:
+        """Rename a condemned file back."""
+        self._checked(ref)
+        with self._failing("restored", ref), contextlib.suppress(FileNotFoundError):
+            aside = self.path / (ref + _CONDEMNED)
+            os.utime(aside)
+            aside.replace(self.path / ref)
+
+    def purge(self, ref: str) -> None:
+        """Delete a condemned file."""
+        self._checked(ref)
+        with self._failing("deleted", ref):
+            (self.path / (ref + _CONDEMNED)).unlink(missing_ok=True)
+
+    def purge_unfinished(self, *, before: datetime) -> int:
+        """Delete temporary files that a killed writer left, older than `before`; return how many."""
+        count = 0
+        with self._failing("deleted"):
+            for file in self.path.glob(".*.tmp"):
+                with contextlib.suppress(FileNotFoundError):  # another writer or sweep was faster
+                    if file.lstat().st_mtime < before.timestamp():
+                        file.unlink()
+                        count += 1
+        return count
+
+    def _checked(self, ref: object) -> str:
+        match = _REF.fullmatch(ref) if isinstance(ref, str) else None
+        if match is None or match[2] not in _NAMES:
+            raise MediaRefError(f"{ref!r:.80} is not the name of a media file (<sha256>.<ext>). It was not used.")
+        return match[1]
+
+    def _present(self, sha256: str) -> str | None:
+        """Find the blob under any extension: another writer may have called it another type."""
+        refs = (f"{sha256}.{extension}" for extension in _NAMES)
+        there = (ref for ref in refs for end in ("", _CONDEMNED) if os.path.lexists(self.path / (ref + end)))
+        return next(there, None)
+
+    def _holds(self, ref: str, data: bytes) -> bool:
+        """Believe only the bytes: a damaged or exchanged file is written anew."""
+        try:
+            return self._read(ref) == data
+        except OSError:
+            return False
+
+    def _touch(self, ref: str) -> bool:
+        """Tell sweeps that the blob is wanted; False when one has just taken it away."""
+        self.restore(ref)
+        try:
+            os.utime(self.path / ref)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _write(self, ref: str, data: bytes) -> None:
+        temporary = self.path / f".{secrets.token_hex(8)}.tmp"
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILES_ONLY, self.file_mode)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.path / ref)
+        finally:
+            temporary.unlink(missing_ok=True)
+        self._sync_folder()
+
+    def _sync_folder(self) -> None:
+        """Make the rename itself durable, where the system lets folders be opened."""
+        if os.name == "posix":
+            descriptor = os.open(self.path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def _read(self, ref: str) -> bytes:
+        with self._open(ref) as file:
+            stat = os.fstat(file)
+            if not S_ISREG(stat.st_mode) or stat.st_size > self.max_bytes:
+                raise OSError(f"{ref} is no regular file of at most {self.max_bytes} bytes")
+            pieces = list(iter(lambda: os.read(file, stat.st_size + 1), b""))
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    @contextlib.contextmanager
+    def _open(self, ref: str) -> Iterator[int]:
+        """Open a blob, condemned or not; looks twice, for a sweep may rename it in between."""
+        for name in (ref, ref + _CONDEMNED, ref):
+            with contextlib.suppress(FileNotFoundError):
+                descriptor = os.open(self.path / name, os.O_RDONLY | _FILES_ONLY)
+                break
+        else:
+            raise FileNotFoundError(ref)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def _failing(self, what: str, ref: str = "") -> Iterator[None]:
+        subject = f"media file {ref}" if ref else "a media file"
+        try:
+            yield
+        except MediaStoreError:
+            raise
+        except FileNotFoundError as missing:
+            raise MediaMissingError(f"{subject} is not in {self.path}. Restore it from a backup.") from missing
+        except OSError as failed:
+            raise MediaStoreError(
+                f"{subject} cannot be {what} in {self.path}: {failed.strerror or failed}. "
+                "Check free space and permissions of the folder, then try again."
+            ) from failed
+
+
+def _described(entry: os.DirEntry[str], ref: str, condemned: bool) -> Iterator[StoredBlob]:
+    with contextlib.suppress(FileNotFoundError):  # deleted while we list
+        stat = entry.stat(follow_symlinks=False)
+        yield StoredBlob(ref, stat.st_size, datetime.fromtimestamp(stat.st_mtime, UTC), condemned)

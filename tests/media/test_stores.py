@@ -1,0 +1,326 @@
+"""The bundled stores: the public contract, and what goes wrong on disks and networks."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+import urllib.request
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import boto3
+import pytest
+
+from langgraph_portable_checkpoint.errors import MediaDigestError, MediaMissingError, MediaRefError, MediaStoreError
+from langgraph_portable_checkpoint.media.directory import DirectoryMediaStore
+from langgraph_portable_checkpoint.media.objects import ObjectMediaStore
+from langgraph_portable_checkpoint.media.stores import (
+    AsyncMediaStore,
+    CondemnsBlobs,
+    MediaStore,
+    PresignsBlobs,
+    StreamsBlobs,
+    store_name,
+)
+from langgraph_portable_checkpoint.testing import MediaStoreTests, sha256_of
+
+from .conftest import KEYS, open_bucket
+
+DATA = os.urandom(4096)
+SHA = sha256_of(DATA)
+SOON = datetime.now(UTC) + timedelta(days=1)
+
+
+class TestDirectory(MediaStoreTests):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> MediaStore:
+        return DirectoryMediaStore(tmp_path / "media")
+
+
+class TestObjects(MediaStoreTests):
+    @pytest.fixture
+    def store(self, object_store: ObjectMediaStore) -> MediaStore:
+        return object_store
+
+
+class TestObjectsWithoutPrefix(MediaStoreTests):
+    @pytest.fixture
+    def store(self, bucket: tuple[str, str]) -> MediaStore:
+        store = open_bucket(*bucket)
+        return ObjectMediaStore(store.store, prefix="")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> DirectoryMediaStore:
+    return DirectoryMediaStore(tmp_path)
+
+
+def test_the_bundled_stores_say_what_they_can_do(folder: DirectoryMediaStore, object_store: ObjectMediaStore) -> None:
+    for store in (folder, object_store):
+        assert isinstance(store, MediaStore)
+        assert isinstance(store, CondemnsBlobs)
+        assert isinstance(store, StreamsBlobs)
+    assert isinstance(object_store, AsyncMediaStore)
+    assert isinstance(object_store, PresignsBlobs)
+    assert not isinstance(folder, AsyncMediaStore)
+    assert [store_name(folder), store_name(object_store)] == ["directory", "object"]
+
+
+def test_a_file_is_named_by_digest_and_type(folder: DirectoryMediaStore) -> None:
+    assert folder.put(SHA, "audio/wav", DATA) == f"{SHA}.wav"
+    assert [file.name for file in folder.path.iterdir()] == [f"{SHA}.wav"]
+    assert stat.S_IMODE((folder.path / f"{SHA}.wav").stat().st_mode) == 0o600
+
+
+def test_a_blob_of_many_names_is_one_file(folder: DirectoryMediaStore) -> None:
+    refs = {folder.put(SHA, mime_type, DATA) for mime_type in ("audio/wav", "image/png", None, "x/y")}
+    assert refs == {f"{SHA}.wav"}
+    assert len(list(folder.path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("damage", [b"", DATA[:-1], bytes(len(DATA)), DATA + b"x"])
+def test_a_damaged_file_is_never_read_and_is_healed_by_the_next_put(folder: DirectoryMediaStore, damage: bytes) -> None:
+    ref = folder.put(SHA, "image/png", DATA)
+    (folder.path / ref).write_bytes(damage)
+    with pytest.raises(MediaDigestError, match=ref):
+        folder.get(ref)
+    assert folder.put(SHA, "image/png", DATA) == ref
+    assert folder.get(ref) == DATA
+
+
+def test_links_and_pipes_in_the_folder_are_not_followed(folder: DirectoryMediaStore, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(DATA)
+    ref = f"{SHA}.png"
+    (folder.path / ref).symlink_to(secret)
+    with pytest.raises(MediaStoreError):
+        folder.get(ref)
+    assert folder.put(SHA, "image/png", DATA) == ref
+    assert not (folder.path / ref).is_symlink()
+    (folder.path / ref).unlink()
+    os.mkfifo(folder.path / ref)
+    with pytest.raises(MediaStoreError):
+        folder.get(ref)
+
+
+def test_files_too_large_for_any_policy_are_not_loaded(tmp_path: Path) -> None:
+    store = DirectoryMediaStore(tmp_path, max_bytes=DATA.__len__())
+    ref = store.put(SHA, None, DATA)
+    assert store.get(ref) == DATA
+    with (tmp_path / ref).open("ab") as file:
+        file.truncate(2**40)
+    with pytest.raises(MediaStoreError, match="at most"):
+        store.get(ref)
+
+
+def test_other_files_of_the_folder_are_never_touched(folder: DirectoryMediaStore) -> None:
+    (folder.path / "notes.txt").write_text("mine")
+    (folder.path / f"{SHA}.exe").write_bytes(DATA)
+    for ref in ("notes.txt", f"{SHA}.exe"):
+        with pytest.raises(MediaRefError):
+            folder.get(ref)
+        with pytest.raises(MediaRefError):
+            folder.delete(ref)
+    assert [blob.ref for blob in folder.list() if "exe" not in blob.ref] == []
+
+
+def test_wrong_bytes_are_not_written(folder: DirectoryMediaStore, object_store: ObjectMediaStore) -> None:
+    for store in (folder, object_store):
+        with pytest.raises(MediaDigestError):
+            store.put(SHA, None, DATA + b"x")
+        assert list(store.list()) == []
+
+
+def test_a_folder_that_may_not_be_written_says_so(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    for path in (blocked, blocked / "media"):
+        with pytest.raises(MediaStoreError, match="cannot be written"):
+            DirectoryMediaStore(path).put(SHA, None, DATA)
+
+
+def test_missing_permission_is_told(folder: DirectoryMediaStore) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("permissions do not bind root")
+    ref = folder.put(SHA, None, DATA)
+    (folder.path / ref).chmod(0)
+    with pytest.raises(MediaStoreError, match=r"[Pp]ermission"):
+        folder.get(ref)
+
+
+def test_permissions_bind_an_ordinary_user(tmp_path: Path) -> None:
+    """As another user where the tests run as root: a child process gives its rights up first."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody else")
+    store = DirectoryMediaStore(tmp_path)
+    ref = store.put(SHA, None, DATA)
+    for parent in (tmp_path, *list(tmp_path.parents)[:-2]):
+        parent.chmod(0o755)
+    child = os.fork()
+    if child == 0:
+        os.setuid(65534)
+        codes = []
+        for call in (lambda: store.get(ref), lambda: store.put(sha256_of(b"x"), None, b"x")):
+            try:
+                call()
+            except MediaMissingError:
+                codes.append(2)
+            except MediaStoreError as failed:
+                codes.append(0 if "ermission" in str(failed) else 3)
+        os._exit(sum(codes) if len(codes) == 2 else 9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert [file.name for file in tmp_path.iterdir()] == [ref]
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
+    """A file size limit fails the write in the middle, as a full disk does."""
+    store = DirectoryMediaStore(tmp_path)
+    small = store.put(sha256_of(b"small"), None, b"small")
+    large = os.urandom(200_000)
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        try:
+            store.put(sha256_of(large), None, large)
+        except MediaStoreError:
+            os._exit(7)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert [file.name for file in tmp_path.iterdir()] == [small]
+    ref = store.put(sha256_of(large), None, large)
+    assert store.get(ref) == large
+
+
+WRITER = """
+    import hashlib, os, sys
+    from langgraph_portable_checkpoint.media.directory import DirectoryMediaStore
+
+    store = DirectoryMediaStore(sys.argv[1])
+    print("ready", flush=True)
+    while True:
+        data = os.urandom(3_000_000)
+        print(store.put(hashlib.sha256(data).hexdigest(), "image/png", data), flush=True)
+"""
+
+
+def test_killed_writers_leave_only_whole_blobs(tmp_path: Path) -> None:
+    store = DirectoryMediaStore(tmp_path)
+    acknowledged: list[str] = []
+    for pause in (0.001, 0.004, 0.007, 0.013, 0.021):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(WRITER), str(tmp_path)], stdout=subprocess.PIPE, text=True
+        )
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+        acknowledged.append(writer.stdout.readline().strip())
+        threading.Event().wait(pause)
+        writer.kill()
+        acknowledged += [line.strip() for line in writer.stdout if line.endswith("\n")]
+        writer.wait()
+        writer.stdout.close()
+    listed = [blob.ref for blob in store.list()]
+    assert set(acknowledged) <= set(listed)
+    assert all(len(store.get(ref)) == 3_000_000 for ref in listed)
+    left = [file for file in tmp_path.iterdir() if file.name not in listed]
+    assert store.purge_unfinished(before=SOON) == len(left)
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(listed)
+
+
+def test_unfinished_writes_of_others_are_left_alone(folder: DirectoryMediaStore) -> None:
+    (folder.path / ".abc.tmp").write_bytes(b"half")
+    assert folder.purge_unfinished(before=datetime.now(UTC) - timedelta(hours=1)) == 0
+    assert folder.purge_unfinished(before=SOON) == 1
+
+
+def test_a_blob_condemned_while_it_is_put_is_never_out_of_reach(folder: DirectoryMediaStore) -> None:
+    ref = folder.put(SHA, None, DATA)
+    for _ in range(300):
+        os.utime(folder.path / ref, (0, 0))
+        start = threading.Barrier(2)
+
+        def sweep(start: threading.Barrier = start) -> None:
+            start.wait()
+            folder.condemn(ref, unless_put_since=datetime.now(UTC) - timedelta(hours=1))
+
+        sweeper = threading.Thread(target=sweep)
+        sweeper.start()
+        start.wait()
+        assert folder.put(SHA, None, DATA) == ref
+        assert folder.get(ref) == DATA
+        sweeper.join()
+        assert (ref, False) in [(blob.ref, blob.condemned) for blob in folder.list()]
+        folder.purge(ref)
+
+
+def test_objects_carry_their_type_and_nothing_of_it_in_the_key(
+    bucket: tuple[str, str], object_store: ObjectMediaStore
+) -> None:
+    url, name = bucket
+    assert object_store.put(SHA, "audio/wav", DATA) == SHA
+    found = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **KEYS).get_object(
+        Bucket=name, Key=f"media/{SHA}"
+    )
+    assert (found["ContentType"], found["Body"].read()) == ("audio/wav", DATA)
+
+
+def test_a_presigned_link_needs_no_key(object_store: ObjectMediaStore) -> None:
+    object_store.put(SHA, None, DATA)
+    link = object_store.presigned_url(SHA, expires_seconds=60)
+    with urllib.request.urlopen(link) as answer:
+        assert answer.read() == DATA
+
+
+async def test_objects_stream_without_blocking(object_store: ObjectMediaStore) -> None:
+    await object_store.aput(SHA, None, DATA)
+    await object_store.aput(SHA, None, DATA)
+    assert b"".join([piece async for piece in object_store.astream(SHA)]) == DATA
+    assert await object_store.aget(SHA) == DATA
+
+
+def test_an_exchanged_object_is_refused(bucket: tuple[str, str], object_store: ObjectMediaStore) -> None:
+    url, name = bucket
+    object_store.put(SHA, None, DATA)
+    client = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **KEYS)
+    client.put_object(Bucket=name, Key=f"media/{SHA}", Body=bytes(len(DATA)))
+    with pytest.raises(MediaDigestError):
+        object_store.get(SHA)
+
+
+def test_a_bucket_that_is_not_there_is_told(s3_url: str) -> None:
+    store = open_bucket(s3_url, "no-such-bucket")
+    with pytest.raises(MediaStoreError):
+        store.put(SHA, None, DATA)
+    with pytest.raises(MediaStoreError):
+        store.get(SHA)
+    with pytest.raises(MediaStoreError):
+        list(store.list())
+
+
+async def test_a_server_that_is_down_is_told() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    store = open_bucket(f"http://127.0.0.1:{port}", "bucket", retries=0)
+    for call in (lambda: store.put(SHA, None, DATA), lambda: store.get(SHA), lambda: store.exists(SHA)):
+        with pytest.raises(MediaStoreError) as failed:
+            call()
+        assert not isinstance(failed.value, MediaMissingError)
+    with pytest.raises(MediaStoreError):
+        await store.aget(SHA)
+
+
+def test_a_server_that_never_answers_is_given_up(bucket: tuple[str, str]) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        store = open_bucket(f"http://127.0.0.1:{silent.getsockname()[1]}", "bucket", timeout="200ms", retries=0)
+        with pytest.raises(MediaStoreError):
+            store.get(SHA)
