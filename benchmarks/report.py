@@ -29,6 +29,10 @@ def _seconds(reading: Reading) -> float:
     return sum(cost.wall_seconds for cost in reading.costs)
 
 
+def _process_seconds(reading: Reading) -> float:
+    return sum(cost.process_seconds for cost in reading.costs)
+
+
 def _cpu_seconds(reading: Reading) -> float:
     return sum(cost.cpu_seconds for cost in reading.costs)
 
@@ -65,6 +69,7 @@ def _window_client(reading: Reading, name: str) -> float | None:
 
 TOTALS: tuple[Column, ...] = (
     Column(title="wall time, s", value=_seconds, digits=2),
+    Column(title="CPU of the process, s", value=_process_seconds, digits=2),
     Column(title="CPU of the saver, s", value=_cpu_seconds, digits=2),
     Column(title="CPU of the server, s", value=lambda r: _server(r, "cpu_seconds"), digits=2),
     Column(title="commands sent", value=lambda r: _client(r, "commands"), digits=0),
@@ -79,6 +84,7 @@ TOTALS: tuple[Column, ...] = (
 
 PER_TURN: tuple[Column, ...] = (
     Column(title="wall time, ms", value=lambda r: _window_median(r, "wall_seconds") * 1e3),
+    Column(title="CPU of the process, ms", value=lambda r: _window_median(r, "process_seconds") * 1e3),
     Column(title="CPU of the saver, ms", value=lambda r: _window_median(r, "cpu_seconds") * 1e3),
     Column(title="commands sent", value=lambda r: _window_client(r, "commands"), digits=0),
     Column(title="commands run", value=lambda r: _per_turn(r, "commands_run"), digits=0),
@@ -106,6 +112,7 @@ Every saver gets the same compiled graph: a scripted chat model asks for one too
 each on a fresh server of its own, and take turns turn by turn, in rotating order; each thread was driven {{repeats}}, and
 times are medians. Read times as ratios: only numbers of one table were taken under equal conditions.
 
+- **CPU of the process**: engine, scripted model and saver together; other programs on the machine disturb it least.
 - **CPU of the saver**: thread CPU time inside `get_tuple`, `put` and `put_writes` (`aget_tuple`, ... when awaited).
 - **commands sent, round trips**: counted in the client library; a pipeline is one round trip. **commands run**: by the server, with those inside scripts.
 - **sent, received**: as the saver sees it, from the server's network counters.
@@ -190,6 +197,7 @@ SUMMARY: tuple[Column, ...] = (
     Column(title="commands sent", value=lambda r: _client(r, "commands")),
     Column(title="round trips", value=lambda r: _client(r, "round_trips")),
     Column(title="wall time", value=_seconds),
+    Column(title="CPU of the process", value=_process_seconds),
     Column(title="CPU of the saver", value=_cpu_seconds),
     Column(title="get_tuple warm", value=lambda r: r.warm.milliseconds),
     Column(title="get_tuple cold", value=lambda r: r.cold.milliseconds if r.cold else None),
