@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from .jsonl import BadLine, Line
+from .report import LossKind
 
 TREE_TYPES: Final = ("user", "assistant", "progress", "system", "attachment")
 SYNTHETIC_MODEL: Final = "<synthetic>"
@@ -56,9 +57,10 @@ class Record:
 
 @dataclass(frozen=True)
 class Note:
-    """What of the file is not in the conversation, or was mended: kind, line, what was done, and why."""
+    """What of the file is not in the conversation, or was mended: rule, kind, line, what was done, and why."""
 
-    kind: str
+    rule: str
+    kind: LossKind
     line: int | None
     action: str
     detail: str
@@ -106,9 +108,9 @@ def _records(lines: Iterable[Line | BadLine], session: Session) -> list[Record]:
     other: Counter[str] = Counter()
     for line in lines:
         if isinstance(line, BadLine):
-            session.notes.append(Note("dropped", line.number, "skipped a line that cannot be read", line.reason))
+            session.notes.append(Note("CC1", "dropped", line.number, "skipped a line that cannot be read", line.reason))
             continue
-        session.notes += [Note("unresolved", line.number, "mended", repair) for repair in line.repairs]
+        session.notes += [Note("CC1", "downgraded", line.number, "mended a line", repair) for repair in line.repairs]
         record = _record(line, records[-1].uuid if records else None)
         if record is None:
             other[str(line.value.get("type"))[:40]] += 1
@@ -116,7 +118,7 @@ def _records(lines: Iterable[Line | BadLine], session: Session) -> list[Record]:
             records.append(record)
     if other:
         listed = ", ".join(f"{name} {count}" for name, count in sorted(other.items()))
-        session.notes.append(Note("dropped", None, "left out lines that are not messages", listed))
+        session.notes.append(Note("CC2", "dropped", None, "left out lines that are not messages", listed))
     return records if any(record.type in ("user", "assistant") for record in records) else []
 
 
@@ -155,12 +157,16 @@ def _walk(leaf: Record, by_uuid: Mapping[str, Record], session: Session) -> list
         seen.add(current.uuid)
         chain.append(current)
         if current.parent in seen:
-            session.notes.append(Note("unresolved", current.line, "stopped there", "parentUuid runs in a circle"))
+            session.notes.append(
+                Note("CC4", "unresolved", current.line, "stopped there", "parentUuid runs in a circle")
+            )
             break
         parent = by_uuid.get(current.parent) if current.parent else None
         if current.parent and parent is None:
             session.notes.append(
-                Note("unresolved", current.line, "began the conversation there", "its parent is not in this file")
+                Note(
+                    "CC4", "unresolved", current.line, "began the conversation there", "its parent is not in this file"
+                )
             )
         current = parent
     return chain[::-1]
@@ -201,7 +207,7 @@ def _note_left_out(records: Sequence[Record], placed: set[str], chain: Sequence[
         if record.uuid not in placed and record.type in ("user", "assistant"):
             reasons[_why_left_out(record, start)].append(record)
     for reason, left in sorted(reasons.items()):
-        session.notes.append(Note("dropped", left[0].line, f"left out {len(left)} records", reason))
+        session.notes.append(Note("CC3", "dropped", left[0].line, f"left out {len(left)} records", reason))
 
 
 def _why_left_out(record: Record, start: Record) -> str:
@@ -228,7 +234,9 @@ def _steps(placed: Sequence[Record], session: Session) -> list[Step]:
         if key not in groups:
             order.append(key)
         groups.setdefault(key, []).append(record)
-    session.notes += [Note("dropped", None, f"left out {count} records", why) for why, count in sorted(skipped.items())]
+    session.notes += [
+        Note("CC5", "dropped", None, f"left out {count} records", why) for why, count in sorted(skipped.items())
+    ]
     return [Step(tuple(sorted(groups[key], key=lambda record: record.line))) for key in order]
 
 

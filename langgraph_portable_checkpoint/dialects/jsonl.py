@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 MAX_LINE_CHARS: Final = 64 * 1024 * 1024
@@ -49,6 +50,15 @@ def read_lines(payload: str | bytes | Iterable[Any], *, max_chars: int = MAX_LIN
         line = _read_row(row, number, max_chars)
         if line is not None:
             yield line
+
+
+def first_objects(payload: Any, count: int = 20) -> list[dict[str, Any]]:
+    """Return the first good objects of line-delimited JSON, or of a list; one object counts as one line."""
+    if isinstance(payload, dict):
+        payload = [payload]
+    if not isinstance(payload, (str, bytes, list)):
+        return []
+    return [line.value for line in islice(read_lines(payload, max_chars=1_000_000), count) if isinstance(line, Line)]
 
 
 def _split(payload: str | bytes) -> Iterator[str | bytes]:

@@ -1,0 +1,293 @@
+"""Claude Code session files: the conversation that the model last saw, and a word on everything else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from langgraph_portable_checkpoint.dialects.base import ImportOptions
+from langgraph_portable_checkpoint.dialects.claude_code import ClaudeCode
+from langgraph_portable_checkpoint.dialects.report import Report
+from langgraph_portable_checkpoint.errors import DialectError, MalformedHistoryError
+from tests.dialects import counting
+from tests.dialects.made import JSON
+
+DIALECT = ClaudeCode()
+
+
+def read(payload: Any) -> tuple[list[Any], list[Any]]:
+    report = Report(target="claude-code")
+    envelopes = DIALECT.parse(payload, ImportOptions(), report)
+    declared = {(loss.rule, loss.kind) for loss in DIALECT.LOSSES}
+    assert {(loss.rule, loss.kind) for loss in report} <= declared
+    return envelopes, list(report)
+
+
+def record(kind: str, uuid: str, parent: str | None, content: Any, **more: Any) -> dict[str, Any]:
+    message = {"role": kind, "content": content, **more.pop("message", {})}
+    return {"type": kind, "uuid": uuid, "parentUuid": parent, "message": message, **more}
+
+
+def said(uuid: str, parent: str | None, content: Any, **more: Any) -> dict[str, Any]:
+    return record("user", uuid, parent, content, **more)
+
+
+def answered(uuid: str, parent: str | None, message_id: str, *blocks: Any, **more: Any) -> dict[str, Any]:
+    return record(
+        "assistant", uuid, parent, list(blocks), message={"id": message_id, "model": "claude-sonnet-4-5"}, **more
+    )
+
+
+def text(value: str) -> dict[str, Any]:
+    return {"type": "text", "text": value}
+
+
+def use(call_id: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call_id, "name": "Read", "input": {}}
+
+
+def result(call_id: str, **more: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": "ok", **more}
+
+
+def shape(envelopes: list[Any]) -> list[tuple[str, list[str]]]:
+    return [
+        (one["role"], [block.get("id") or block.get("text", block["type"]) for block in one["content"]])
+        for one in envelopes
+    ]
+
+
+def test_recorded_sessions_hold_what_their_lines_hold(corpus: Path) -> None:
+    paths = sorted((corpus / "claude_code").glob("*.jsonl"))
+    assert len(paths) == 8
+    for path in paths:
+        envelopes, _ = read(path.read_bytes())
+        expected = counting.claude_code(path)
+        found = counting.of_envelopes(envelopes)
+        assert {key: found[key] for key in ("user", "answer", "call", "result", "media")} == {
+            key: expected[key] for key in ("user", "answer", "call", "result", "media")
+        }, path.name
+
+
+def test_lines_of_one_message_become_one_and_its_last_line_has_the_usage() -> None:
+    envelopes, losses = read(
+        [
+            said("u", None, "q"),
+            answered("a1", "u", "m", text("I look.")),
+            answered("a2", "a1", "m", use("t1")) | {"timestamp": "2026-01-01T00:00:00Z"},
+            said("r", "a2", [result("t1")], toolUseResult={"stdout": "ok"}),
+            answered("a3", "r", "m2", text("Done.")),
+        ]
+    )
+    assert shape(envelopes) == [
+        ("user", ["q"]),
+        ("assistant", ["I look.", "t1"]),
+        ("tool", ["ok"]),
+        ("assistant", ["Done."]),
+    ]
+    assert envelopes[1]["id"] == "m"
+    assert envelopes[2]["artifact"] == {"stdout": "ok"}
+    assert losses == []
+
+
+def test_results_of_parallel_calls_that_hang_beside_the_path_are_found() -> None:
+    envelopes, losses = read(
+        [
+            said("u", None, "q"),
+            answered("a1", "u", "m", use("t1")),
+            answered("a2", "a1", "m", use("t2")),
+            answered("a3", "a1", "m", use("t3")),
+            said("r1", "a1", [result("t1")]),
+            said("r3", "a3", [result("t3")]),
+            said("r2", "a2", [result("t2")]),
+            answered("b", "r2", "m2", text("Done.")),
+        ]
+    )
+    assert [one["role"] for one in envelopes] == ["user", "assistant", "tool", "tool", "tool", "assistant"]
+    assert {one["tool_call_id"] for one in envelopes[2:5]} == {"t1", "t2", "t3"}
+    assert losses == []
+
+
+def test_an_abandoned_branch_is_left_out_and_told() -> None:
+    envelopes, losses = read(
+        [
+            said("u1", None, "first try"),
+            answered("a1", "u1", "m1", use("t1")),
+            said("r1", "a1", [result("t1")]),
+            said("u2", None, "second try"),
+            answered("a2", "u2", "m2", text("yes")),
+        ]
+    )
+    assert shape(envelopes) == [("user", ["second try"]), ("assistant", ["yes"])]
+    assert [(loss.rule, loss.kind, loss.detail) for loss in losses] == [("CC3", "dropped", "an abandoned branch")]
+
+
+def test_a_compaction_starts_anew_and_says_what_it_replaced() -> None:
+    boundary = {
+        "type": "system",
+        "subtype": "compact_boundary",
+        "uuid": "s",
+        "parentUuid": None,
+        "logicalParentUuid": "a1",
+    }
+    envelopes, losses = read(
+        [
+            said("u1", None, "old"),
+            answered("a1", "u1", "m1", text("old answer")),
+            boundary,
+            said("u2", "s", "Summary: ...", isCompactSummary=True),
+            said("u3", "u2", "new"),
+        ]
+    )
+    assert shape(envelopes) == [("user", ["Summary: ..."]), ("user", ["new"])]
+    assert [one.get("typed_by_user", True) for one in envelopes] == [False, True]
+    assert {loss.detail for loss in losses if loss.rule == "CC3"} == {"replaced by the summary of a compaction"}
+
+
+def test_what_no_person_typed_and_no_model_said_is_marked_or_left_out() -> None:
+    envelopes, losses = read(
+        [
+            said("u1", None, "Caveat", isMeta=True),
+            said("u2", "u1", "q"),
+            record("assistant", "a", "u2", [text("API Error")], message={"id": "x", "model": "<synthetic>"}),
+            said("u3", "a", [text("[Request interrupted by user]")]),
+            {
+                "type": "attachment",
+                "uuid": "q",
+                "parentUuid": "u3",
+                "attachment": {"type": "queued_command", "prompt": "and this"},
+            },
+            said("u4", "q", "go on"),
+        ]
+    )
+    assert [(one["content"][0]["text"], one.get("typed_by_user", True)) for one in envelopes] == [
+        ("Caveat", False),
+        ("q", True),
+        ("[Request interrupted by user]", False),
+        ("and this", True),
+        ("go on", True),
+    ]
+    assert [(loss.rule, loss.kind) for loss in losses] == [("CC5", "dropped")]
+
+
+def test_corrupt_lines_are_told_with_their_numbers() -> None:
+    good = json.dumps(said("u", None, "q"))
+    lines = [
+        good,
+        '{"type":"user","uuid":',
+        "[1]",
+        '{"a": NaN}',
+        "[" * 100_000,
+        '{"type":"summary","summary":"\\ud800"}',
+        '{"a":1,"a":2}',
+    ]
+    envelopes, losses = read("\n".join(lines))
+    assert shape(envelopes) == [("user", ["q"])]
+    assert {loss.path for loss in losses if loss.rule == "CC1"} == {f"line {n}" for n in (2, 3, 4, 5, 6, 7)}
+
+
+def test_a_message_that_cannot_be_read_is_told_with_its_line() -> None:
+    bad = {"type": "assistant", "uuid": "a", "parentUuid": "u", "message": {"id": "m", "content": [{"no": "type"}]}}
+    envelopes, losses = read([said("u", None, "q"), bad, said("u2", "a", "r")])
+    assert shape(envelopes) == [("user", ["q"]), ("user", ["r"])]
+    assert [(loss.rule, loss.path) for loss in losses] == [("CC1", "line 2")]
+
+
+def test_a_circle_ends_the_walk_or_is_refused() -> None:
+    envelopes, losses = read([said("u1", "u2", "a"), said("u2", "u1", "b"), said("u3", "u2", "c")])
+    assert shape(envelopes) == [("user", ["a"]), ("user", ["b"]), ("user", ["c"])]
+    assert [loss.rule for loss in losses] == ["CC4"]
+    with pytest.raises(MalformedHistoryError, match="circle"):
+        read([said("u1", "u2", "a"), said("u2", "u1", "b")])
+
+
+def test_lines_without_uuid_follow_one_another() -> None:
+    lines = [
+        {"type": "user", "message": {"role": "user", "content": "q"}},
+        {"type": "assistant", "message": {"id": "m", "content": [text("a")]}},
+    ]
+    assert shape(read(lines)[0]) == [("user", ["q"]), ("assistant", ["a"])]
+
+
+def test_a_line_of_100_megabytes_is_told_not_parsed() -> None:
+    long = b'{"type":"user","uuid":"v","message":{"role":"user","content":"' + b"x" * 100_000_000 + b'"}}'
+    _, losses = read(json.dumps(said("u", None, "q")).encode() + b"\n" + long)
+    assert [(loss.rule, loss.path) for loss in losses] == [("CC1", "line 2")]
+
+
+@pytest.mark.parametrize("payload", [None, 3, "", b"", [], "not json", '{"type":"summary"}', [1], b"\xff\xfe"])
+def test_what_holds_no_message_is_refused(payload: Any) -> None:
+    with pytest.raises(MalformedHistoryError):
+        read(payload)
+
+
+def test_these_files_are_only_read() -> None:
+    with pytest.raises(DialectError):
+        DIALECT.render([], None, Report())  # type: ignore[arg-type]
+
+
+UUIDS = st.sampled_from(["a", "b", "c", "d", ""])
+RECORDS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["user", "assistant", "system", "summary", "attachment"])},
+    optional={
+        "uuid": UUIDS | JSON,
+        "parentUuid": UUIDS | JSON,
+        "isSidechain": st.booleans(),
+        "isMeta": st.booleans(),
+        "attachment": JSON,
+        "message": st.fixed_dictionaries(
+            {},
+            optional={
+                "id": UUIDS | JSON,
+                "role": JSON,
+                "model": JSON,
+                "usage": JSON,
+                "content": JSON
+                | st.lists(
+                    st.fixed_dictionaries(
+                        {"type": st.sampled_from(["text", "tool_use", "tool_result", "image", "x"])},
+                        optional={
+                            "text": JSON,
+                            "id": UUIDS,
+                            "tool_use_id": UUIDS,
+                            "content": JSON,
+                            "input": JSON,
+                            "name": JSON,
+                            "source": JSON,
+                        },
+                    ),
+                    max_size=3,
+                ),
+            },
+        ),
+    },
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(RECORDS | JSON, max_size=6))
+def test_any_lines_are_read_or_refused(lines: list[Any]) -> None:
+    try:
+        envelopes, _ = read(lines)
+    except MalformedHistoryError:
+        return
+    assert envelopes
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 4000), st.binary(max_size=3))
+def test_a_damaged_file_is_read_with_a_report_or_refused(at: int, damage: bytes) -> None:
+    whole = "\n".join(
+        json.dumps(row)
+        for row in [said("u", None, "q"), answered("a", "u", "m", use("t")), said("r", "a", [result("t")])]
+    ).encode()
+    at %= len(whole)
+    try:
+        read(whole[:at] + damage)
+    except MalformedHistoryError:
+        return
