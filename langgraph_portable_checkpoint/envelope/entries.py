@@ -91,6 +91,12 @@ def write_block(block: Mapping[str, Any], entry: Entry, *, loads: Callable[[byte
     return reordered(kind.write(block), code, kind.tree)
 
 
+def spelled_arguments(block: Mapping[str, Any], entry: str) -> dict[str, str]:
+    """The `arguments` of a call whose entry notes how they are spelled; empty where it notes nothing."""
+    spelling = _parsed(entry)[1]
+    return {} if spelling is None else {"arguments": SPELLINGS[spelling](block["args"])}
+
+
 @lru_cache(maxsize=4096)
 def _parsed(entry: str) -> tuple[Kind, int | None, str]:
     head, slash, code = entry.partition("/")

@@ -191,8 +191,8 @@ def _note_kwargs(reading: Reading, kwargs: dict[str, Any]) -> None:
         if all(entry is not None for entry in entries):
             reading.state["calls"] = entries
             reading.kwargs["tool_calls"] = None
-            for call, one in zip(calls, native, strict=True):
-                reading.natives.setdefault(id(call), (one, "chat_call"))
+            for call, one, entry in zip(calls, native, entries, strict=True):
+                reading.natives.setdefault(id(call), (one, entry or ""))
     if isinstance(kwargs.get("function_call"), dict) and calls:
         entry = _match_call(calls[-1], kwargs["function_call"], kind="legacy_call")
         if entry is not None:

@@ -21,6 +21,8 @@ _APIS: Final[dict[str, str]] = {
     "bedrock_converse": "converse",
     "anthropic": "messages",
     "google_genai": "generate-content",
+    "google_vertexai": "generate-content",
+    **dict.fromkeys(("groq", "fireworks", "deepseek", "xai", "openrouter"), "chat"),
 }
 _STOP_KEYS: Final = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 _MODEL_KEYS: Final = ("model_name", "model", "model_id")
@@ -73,3 +75,17 @@ DERIVED_METADATA: Final[dict[str, Callable[[Mapping[str, Any]], Any]]] = {
     **{key: lambda envelope: envelope.get("stop_reason") for key in _STOP_KEYS},
 }
 """Response metadata keys whose values the neutral part already holds."""
+
+
+def write_metadata(envelope: Mapping[str, Any]) -> dict[str, Any]:
+    """Write origin and stop reason as the response metadata that reads back as them."""
+    origin = envelope.get("origin", {})
+    reason = "stop_reason" if origin.get("api") == "messages" else "finish_reason"
+    found = {
+        "model_provider": _write_provider(envelope),
+        "model_name": origin.get("model"),
+        "id": origin.get("response_id"),
+        "object": "response" if origin.get("api") == "responses" else None,
+        reason: envelope.get("stop_reason"),
+    }
+    return {key: value for key, value in found.items() if value is not None}

@@ -74,33 +74,40 @@ CUSTOM_CALL: Final = table_kind(
 )
 
 
-def _summary(block: dict[str, Any]) -> dict[str, Any] | None:
-    parts = block["extras"].get("summary")
-    if not isinstance(parts, list):
-        return None
-    if any(not isinstance(part, dict) or list(part) not in _SUMMARY_ORDERS for part in parts):
-        return None
-    texts = [part["text"] for part in parts]
-    if any(not isinstance(text, str) for text in texts):
-        return None
-    extras = {key: value for key, value in block["extras"].items() if key != "summary"}
-    if len(texts) > 1:
-        extras["summary"] = texts
-    block = {**block, "reasoning": "\n\n".join(texts), "extras": extras}
-    if not extras:
-        del block["extras"]
-    return block
+_SUMMARY_ORDERS: Final[dict[str, tuple[str, ...]]] = {
+    "rs": ("type", "text"),
+    "rs2": ("text", "type"),
+    "rs.streamed": ("index", "type", "text"),
+    "rs2.streamed": ("type", "text", "index"),
+}
+"""Key orders of a summary's parts; merged streams number them by `index`."""
 
 
-_SUMMARY_ORDERS: Final = (["type", "text"], ["text", "type"])
+def _read_summary(order: tuple[str, ...]) -> Callable[[dict[str, Any]], dict[str, Any] | None]:
+    def after_read(block: dict[str, Any]) -> dict[str, Any] | None:
+        parts = block["extras"].pop("summary")
+        if not isinstance(parts, list) or any(not isinstance(part, dict) or tuple(part) != order for part in parts):
+            return None
+        texts = [part["text"] for part in parts]
+        if any(not isinstance(text, str) for text in texts):
+            return None
+        if len(texts) > 1:
+            block["extras"]["summary"] = texts
+        rest = {key: value for key, value in block.items() if key != "extras" or value}
+        return {**rest, "reasoning": "\n\n".join(texts)}
+
+    return after_read
 
 
-def _write_summary(order: list[str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+def _write_summary(order: tuple[str, ...]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     def before_write(block: dict[str, Any]) -> dict[str, Any]:
         texts = block.get("extras", {}).get("summary")
         if texts is None:
             texts = [block["reasoning"]] if block["reasoning"] else []
-        parts = [{key: text if key == "text" else "summary_text" for key in order} for text in texts]
+        parts = [
+            {key: {"type": "summary_text", "text": text, "index": index}[key] for key in order}
+            for index, text in enumerate(texts)
+        ]
         return {**block, "extras": {**block.get("extras", {}), "summary": parts}}
 
     return before_write
@@ -112,10 +119,10 @@ REASONING: Final = tuple(
         "reasoning",
         constants={"type": "reasoning"},
         fields={"summary": "extras.summary", "id": "id", "encrypted_content": "extras.encrypted_content"},
-        after_read=_summary,
+        after_read=_read_summary(order),
         before_write=_write_summary(order),
     )
-    for name, order in zip(("rs", "rs2"), _SUMMARY_ORDERS, strict=True)
+    for name, order in _SUMMARY_ORDERS.items()
 )
 
 

@@ -1,0 +1,64 @@
+"""What an imported message carries beside itself, so that reading it gives the envelope it was made from.
+
+`write_message` keeps in `additional_kwargs[OVERLAY]` what LangChain's message has no place for: native blocks, item
+origins, the source's own fields. It only changes how the message is *read*: storage keeps it like any other value. It
+counts for the very content it was made for; when that was edited, it is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, Final
+
+from langgraph.checkpoint.serde.jsonplus import _msgpack_enc
+
+OVERLAY: Final = "portable_checkpoint"
+_SEALED: Final = ("content", "tool_calls", "invalid_tool_calls", "tool_call_id")
+
+
+def seal(fields: Mapping[str, Any]) -> str:
+    """Name the content that an overlay belongs to."""
+    return blake2b(_msgpack_enc([fields.get(key) for key in _SEALED]), digest_size=12).hexdigest()
+
+
+def overlay_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the overlay of a dumped message; empty where there is none, or where it is of other content."""
+    kwargs = fields.get("additional_kwargs")
+    found = kwargs.get(OVERLAY) if isinstance(kwargs, dict) else None
+    if not isinstance(found, dict) or not isinstance(found.get("blocks", []), list):
+        return {}
+    return found if found.get("of") == seal(fields) else {}
+
+
+def overlaid(envelope: dict[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
+    """Apply an overlay to a read envelope."""
+    changes, blocks = overlay.get("envelope"), overlay.get("blocks")
+    if isinstance(changes, dict):
+        envelope = _changed(envelope, changes)
+    if isinstance(blocks, list) and len(blocks) == len(envelope["content"]):
+        pairs = zip(envelope["content"], blocks, strict=True)
+        envelope["content"] = [
+            _changed(block, change) if isinstance(change, dict) else block for block, change in pairs
+        ]
+    return envelope
+
+
+def _changed(value: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    gone = changes.get("unset")
+    kept = {key: item for key, item in value.items() if not isinstance(gone, list) or key not in gone}
+    sets = changes.get("set")
+    return {**kept, **sets} if isinstance(sets, dict) else kept
+
+
+def difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The changes that make `found` equal `wanted`; None where it does."""
+    sets = {key: value for key, value in wanted.items() if key not in found or not _same(found[key], value)}
+    unset = [key for key in found if key not in wanted]
+    changes = {**({"set": sets} if sets else {}), **({"unset": unset} if unset else {})}
+    return changes or None
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Equal, types included, the order of keys aside only where Python's `==` puts it aside and bytes agree too."""
+    return bool(left == right and _msgpack_enc(left) == _msgpack_enc(right))

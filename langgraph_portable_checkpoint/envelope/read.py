@@ -1,0 +1,108 @@
+"""LangChain messages as neutral envelopes, total: whatever an integration made, nothing crashes and nothing is dropped.
+
+Works from `message.content` and the message's own fields, never from `content_blocks`, which loses much and depends on
+what was imported. A block that no kind knows is `non_standard` with the verbatim value. Where the envelope's own API
+takes a block as it is, the block has it under `raw`.
+
+The neutral part is the one that `exact` stores, with two differences for readers in memory: citations are v1
+`annotations`, and traces of streaming (`index`) are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from langchain_core.messages import BaseMessage
+
+from langgraph_portable_checkpoint.envelope.citations import with_annotations
+from langgraph_portable_checkpoint.envelope.entries import Entry, spelled_arguments
+from langgraph_portable_checkpoint.envelope.fields import Reading, read_fields
+from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
+from langgraph_portable_checkpoint.envelope.natives import KINDS
+from langgraph_portable_checkpoint.envelope.natives.apis import is_native
+from langgraph_portable_checkpoint.envelope.overlay import OVERLAY, overlaid, overlay_of
+from langgraph_portable_checkpoint.envelope.plain import plain_dump
+
+_STREAMING: Final = ("index", "partial_json")
+_PLACES: Final = ("additional_kwargs", "response_metadata")
+
+
+def read_message(message: BaseMessage) -> MessageEnvelope:
+    """Read one message.
+
+    Args:
+        message: Any message. It is not changed; the envelope shares nothing with it.
+
+    Returns:
+        The envelope, without `state`, with `id`, `raw` per block and `raw_content` where the native content is not
+        the list of raws. `extras` holds what of additional_kwargs and response_metadata has no neutral place.
+
+    Raises:
+        ormsgpack.MsgpackEncodeError: A value in it has no serialized form, for LangGraph either.
+    """
+    view = plain_dump(message.model_dump()).view
+    reading = read_fields(view)
+    _repair_args(reading, view)
+    content = [_finished(reading, block) for block in reading.blocks]
+    envelope = {**reading.envelope, "content": content}
+    if isinstance(view.get("id"), str):
+        envelope["id"] = view["id"]
+    if view.get("content") != [block.get("raw") for block in content]:
+        envelope["raw_content"] = view.get("content")
+    extras = _extras(reading)
+    if extras:
+        envelope["extras"] = extras
+    return cast(MessageEnvelope, overlaid(envelope, overlay_of(view)))
+
+
+def _repair_args(reading: Reading, view: Mapping[str, Any]) -> None:
+    """Take a call's arguments from `.tool_calls`, which the integration parsed, where content has others."""
+    calls = view.get("tool_calls")
+    parsed = {call.get("id"): call.get("args") for call in calls or () if isinstance(call, dict)}
+    for block in reading.blocks:
+        args = parsed.get(block.get("id")) if block["type"] == "tool_call" else None
+        if isinstance(args, dict) and args != block.get("args"):
+            block["args"] = args
+            block.pop("arguments", None)
+            reading.natives.pop(id(block), None)
+
+
+def _finished(reading: Reading, block: dict[str, Any]) -> dict[str, Any]:
+    native, entry = reading.natives.get(id(block), (None, None))
+    streamed = isinstance(native, dict) and any(key in native for key in _STREAMING)
+    if streamed and "extras" in block:
+        rest = {key: value for key, value in block["extras"].items() if key not in _STREAMING}
+        block = {key: value for key, value in block.items() if key != "extras"} | ({"extras": rest} if rest else {})
+    if streamed and block["type"] != "non_standard":
+        block = {key: value for key, value in block.items() if key != "index"}
+    block = with_annotations(block)
+    if isinstance(entry, str) and block["type"] == "tool_call":
+        block = {**block, **spelled_arguments(block, entry)}
+    raw = _raw(native, entry, api=reading.envelope.get("origin", {}).get("api"), block=block)
+    return block if raw is None else {**block, "raw": raw}
+
+
+def _raw(native: Any, entry: Entry | None, *, api: str | None, block: Mapping[str, Any]) -> Any:
+    """The native block where its API takes it; a merged stream's is cleaned of what only streaming put there."""
+    if native is None or entry is None or isinstance(entry, bytes):
+        return None
+    if isinstance(entry, str) and entry.startswith("tool_use.streamed"):
+        return KINDS["tool_use"].write(block) if block["type"] == "tool_call" else None
+    if isinstance(entry, str) and ".streamed" in entry and entry.startswith("rs"):
+        return KINDS["rs"].write(block)
+    if not is_native(entry, native, api):
+        return None
+    return {key: value for key, value in native.items() if key != "index"} if isinstance(native, dict) else native
+
+
+def _extras(reading: Reading) -> dict[str, Any]:
+    found = {place: _told(reading.state.get(place)) for place in _PLACES}
+    return {place: rest for place, rest in found.items() if rest}
+
+
+def _told(rest: Any) -> dict[str, Any]:
+    """What is left of a field: the neutral part says the rest, which stands as None there."""
+    if not isinstance(rest, dict):
+        return {}
+    return {key: value for key, value in rest.items() if value is not None and key != OVERLAY}

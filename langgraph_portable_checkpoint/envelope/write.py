@@ -1,0 +1,217 @@
+"""Neutral envelopes as LangChain messages, for importers.
+
+The content is what the origin provider's own LangChain integration would have made where that is native content
+(langchain-anthropic, langchain-openai), else LangChain's v1 standard blocks. Calls always stand in `.tool_calls` too.
+What a message has no place for goes into an overlay (see `overlay`), so that `read_message` gives the envelope back.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+
+from langgraph_portable_checkpoint.envelope.fields import CALL_TYPES, OPENAI_ROLE
+from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
+from langgraph_portable_checkpoint.envelope.origins import write_metadata
+from langgraph_portable_checkpoint.envelope.overlay import OVERLAY, difference, seal
+from langgraph_portable_checkpoint.envelope.read import read_message
+
+_Block = Mapping[str, Any]
+_STANDARD_KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "text": ("id", "text", "annotations", "extras"),
+    "reasoning": ("id", "reasoning", "extras"),
+    "refusal": ("id", "refusal", "extras"),
+    "tool_call": ("id", "name", "args", "extras"),
+    "invalid_tool_call": ("id", "name", "args", "error", "extras"),
+    "text-plain": ("id", "mime_type", "text", "title", "context", "base64", "url", "file_id", "extras"),
+    "server_tool_call": ("id", "name", "args", "extras"),
+    "server_tool_result": ("id", "tool_call_id", "status", "output", "extras"),
+    "non_standard": ("id", "value"),
+    **dict.fromkeys(("image", "audio", "video"), ("id", "mime_type", "base64", "url", "file_id", "extras")),
+    "file": ("id", "mime_type", "base64", "url", "file_id", "filename", "extras"),
+}
+"""The keys that LangChain's v1 blocks have; the rest of a block goes into the overlay."""
+
+
+def write_message(envelope: MessageEnvelope) -> BaseMessage:
+    """Write an envelope as the LangChain message that `read_message` reads back as the same envelope.
+
+    Args:
+        envelope: Any envelope; `state` and `v` are not looked at.
+
+    Raises:
+        ormsgpack.MsgpackEncodeError: A value in it cannot be stored in a thread.
+    """
+    message = _ROLES[envelope["role"]](envelope)
+    message.name = envelope.get("name")
+    message.id = envelope.get("id")
+    overlay = _overlay(message, envelope)
+    if overlay:
+        message.additional_kwargs = {**message.additional_kwargs, OVERLAY: overlay}
+    return message
+
+
+def _overlay(message: BaseMessage, envelope: MessageEnvelope) -> dict[str, Any]:
+    found: dict[str, Any] = dict(read_message(message))
+    wanted = {key: value for key, value in envelope.items() if key not in ("state", "v")}
+    del found["v"]
+    theirs, ours = found.pop("content"), envelope["content"]
+    if "raw_content" not in wanted:
+        found.pop("raw_content", None)
+    changes = difference(found, {key: value for key, value in wanted.items() if key != "content"}) or {}
+    blocks: list[Any] = []
+    if len(theirs) == len(ours):
+        blocks = [difference(left, right) for left, right in zip(theirs, ours, strict=True)]
+    else:
+        changes.setdefault("set", {})["content"] = list(ours)
+    overlay = {
+        **({"envelope": changes} if changes else {}),
+        **({"blocks": blocks} if any(block is not None for block in blocks) else {}),
+    }
+    return {"of": seal(message.model_dump()), **overlay} if overlay else {}
+
+
+def _content(envelope: MessageEnvelope) -> str | list[Any]:
+    """The message's content: a text where there is nothing but one, native blocks, or v1 blocks."""
+    blocks: list[_Block] = [block for block in envelope["content"] if not _beside(block, envelope)]
+    if not blocks:
+        return ""
+    native = _NATIVE_CONTENT.get(envelope.get("origin", {}).get("api", ""))
+    only = blocks[0] if len(blocks) == 1 else {}
+    if only.get("type") == "text" and set(only) <= {"type", "text", "raw"} and (native is None or "raw" not in only):
+        return str(only["text"])
+    return [(native or _standard)(block) for block in blocks]
+
+
+def _beside(block: _Block, envelope: MessageEnvelope) -> bool:
+    """Tell whether a block stands in a field of its own and not in content."""
+    api = envelope.get("origin", {}).get("api")
+    if block["type"] in CALL_TYPES:
+        return envelope["role"] == "assistant" and (api not in _CALLS_IN_CONTENT or "raw" not in block)
+    return api == "chat" and block["type"] in ("refusal", "reasoning")
+
+
+def _raw_or_standard(block: _Block) -> Any:
+    return block["raw"] if isinstance(block.get("raw"), dict) and "type" in block["raw"] else _standard(block)
+
+
+def _responses_block(block: _Block) -> Any:
+    """langchain-openai rewrites texts and keeps every other item as it is."""
+    return _standard(block) if block["type"] in ("text", "refusal") else _raw_or_standard(block)
+
+
+_NATIVE_CONTENT: Final[dict[str, Callable[[_Block], Any]]] = {
+    "messages": _raw_or_standard,
+    "responses": _responses_block,
+    "chat": _raw_or_standard,
+}
+"""The APIs whose integrations keep native blocks in content."""
+_CALLS_IN_CONTENT: Final = ("messages", "responses")
+
+
+def _standard(block: _Block) -> dict[str, Any]:
+    keys = _STANDARD_KEYS.get(block["type"], ())
+    found = {"type": block["type"], **{key: block[key] for key in keys if block.get(key) is not None}}
+    if "data" in block:
+        return {key: value for key, value in found.items() if key != "base64"} | {"base64": _base64(block["data"])}
+    return found
+
+
+def _write_assistant(envelope: MessageEnvelope) -> BaseMessage:
+    blocks: list[_Block] = list(envelope["content"])
+    calls = [
+        {"type": "tool_call", "id": block.get("id"), "name": block.get("name") or "", "args": block.get("args") or {}}
+        for block in blocks
+        if block["type"] == "tool_call"
+    ]
+    invalid = [
+        {"type": "invalid_tool_call", **{key: block.get(key) for key in ("id", "name", "args", "error")}}
+        for block in blocks
+        if block["type"] == "invalid_tool_call"
+    ]
+    return AIMessage(
+        _content(envelope),
+        tool_calls=calls,
+        invalid_tool_calls=invalid,
+        additional_kwargs=_kwargs(envelope),
+        response_metadata=_metadata(envelope),
+        usage_metadata=_usage(envelope.get("usage")),
+    )
+
+
+def _kwargs(envelope: MessageEnvelope) -> dict[str, Any]:
+    """Calls, reasoning and refusal where Chat Completions has them, beside content."""
+    if envelope.get("origin", {}).get("api") != "chat":
+        return {}
+    calls = [block for block in envelope["content"] if block["type"] in CALL_TYPES]
+    native = [block["raw"] for block in calls if isinstance(block.get("raw"), dict) and "function" in block["raw"]]
+    kwargs: dict[str, Any] = {"tool_calls": native} if calls and len(native) == len(calls) else {}
+    reasoning = [block for block in envelope["content"] if block["type"] == "reasoning"]
+    if reasoning and all(block.get("extras", {}).get("field") == "reasoning_details" for block in reasoning):
+        kwargs["reasoning_details"] = [block.get("raw") for block in reasoning]
+    elif reasoning:
+        field = reasoning[0].get("extras", {}).get("field", "reasoning_content")
+        kwargs[field] = "".join(block.get("reasoning", "") for block in reasoning)
+    refusals = [block["refusal"] for block in envelope["content"] if block["type"] == "refusal"]
+    return {**kwargs, **({"refusal": "".join(refusals)} if refusals else {})}
+
+
+def _metadata(envelope: MessageEnvelope) -> dict[str, Any]:
+    content = _content(envelope)
+    v1 = isinstance(content, list) and envelope.get("origin", {}).get("api", "") not in _NATIVE_CONTENT
+    return {**write_metadata(envelope), **({"output_version": "v1"} if v1 else {})}
+
+
+def _usage(usage: Any) -> Any:
+    needed = ("input_tokens", "output_tokens", "total_tokens")
+    whole = isinstance(usage, dict) and all(type(usage.get(key)) is int for key in needed)
+    return usage if whole else None
+
+
+def _write_tool(envelope: MessageEnvelope) -> BaseMessage:
+    return ToolMessage(
+        _content(envelope),
+        tool_call_id=envelope.get("tool_call_id") or "",
+        status="error" if envelope.get("status") == "error" else "success",
+        artifact=envelope.get("artifact"),
+        response_metadata=_metadata(envelope),
+    )
+
+
+def _write_system(envelope: MessageEnvelope) -> BaseMessage:
+    detail = envelope.get("role_detail")
+    kwargs = {OPENAI_ROLE: detail} if detail else {}
+    return SystemMessage(_content(envelope), additional_kwargs=kwargs, response_metadata=_metadata(envelope))
+
+
+def _write_user(envelope: MessageEnvelope) -> BaseMessage:
+    return HumanMessage(_content(envelope), response_metadata=_metadata(envelope))
+
+
+def _write_other(envelope: MessageEnvelope) -> BaseMessage:
+    return ChatMessage(
+        content=_content(envelope), role=envelope.get("role_detail") or "other", response_metadata=_metadata(envelope)
+    )
+
+
+_ROLES: Final[dict[str, Callable[[MessageEnvelope], BaseMessage]]] = {
+    "assistant": _write_assistant,
+    "user": _write_user,
+    "system": _write_system,
+    "tool": _write_tool,
+    "other": _write_other,
+}
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
