@@ -156,8 +156,8 @@ class Anthropic:
             payload = payload.get("messages")
         if not isinstance(payload, list) or not payload or not all(isinstance(item, Mapping) for item in payload):
             return 0.0
-        roles = {item.get("role") for item in payload if isinstance(item.get("role"), str)}
-        if not roles or not roles <= {"user", "assistant"} or any("tool_calls" in item for item in payload):
+        roles = {str(item.get("role")) for item in payload}
+        if not roles <= {"user", "assistant"} or any("tool_calls" in item for item in payload):
             return 0.0
         return 0.95 if _kinds(payload) & _MARKS else 0.4
 

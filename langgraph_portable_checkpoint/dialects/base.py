@@ -170,8 +170,9 @@ class ExportOptions:
     Attributes:
         model: Target model: a name, or a langchain-core ModelProfile (mapping). Decides media, roles, and reasoning.
         profile: Host or platform within a dialect: "groq" for openai-chat, "vertex" for google.
-        incomplete: Calls without result: "drop" (a trailing one ends the export at the last complete turn; others go),
-            "trim" (the same, but a trailing one costs only its own message and what follows, not its whole turn),
+        incomplete: Calls without result: "drop" (a trailing one ends the export at the last complete turn, or if there
+            is none, before its own message; other calls without result go), "trim" (the same, but a trailing one always
+            costs its own message only),
             "synthesize" (an error result that says so), or "raise" IncompatibleHistoryError.
         orphans: Results without a call: "drop", or "text" (a user message that quotes them).
         pending: Ids of calls that wait for a human. Their turn is left out and reported; they are never answered.

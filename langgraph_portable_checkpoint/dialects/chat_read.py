@@ -135,7 +135,7 @@ def _url_part(key: str, block_type: str) -> Callable[[Mapping[str, Any]], Block 
     def read(native: Mapping[str, Any]) -> Block | None:
         value = native.get(key)
         value = value if isinstance(value, Mapping) else {"url": value}
-        block = _located(block_type, value.get("url"))
+        block = located(block_type, value.get("url"))
         if block is not None and isinstance(value.get("detail"), str):
             block["detail"] = value["detail"]
         return block
@@ -158,13 +158,13 @@ def _file(native: Mapping[str, Any]) -> Block | None:
     if isinstance(file.get("file_id"), str):
         block: Block | None = {"type": "file", "file_id": file["file_id"]}
     else:
-        block = _located("file", file.get("file_data"))
+        block = located("file", file.get("file_data"))
     if block is not None and isinstance(file.get("filename"), str):
         block["filename"] = file["filename"]
     return block
 
 
-def _located(block_type: str, url: Any) -> Block | None:
+def located(block_type: str, url: Any) -> Block | None:
     """Read a URL or a data URL as a media block."""
     if not isinstance(url, str):
         return None

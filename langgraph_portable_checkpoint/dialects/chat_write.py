@@ -134,6 +134,8 @@ class ChatWriter:
         allowed = _NATIVE_KEYS.get(str(raw.get("type")))
         if allowed is None:
             return True
+        if "image_url" in raw and not isinstance(raw["image_url"], Mapping):
+            return False
         return raw.keys() <= (allowed | {"cache_control"} if self.host.reasoning == "reasoning_details" else allowed)
 
     def _call(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any]:

@@ -138,7 +138,8 @@ def _end_of_complete(
         raise _unanswered(cause, waiting[0])
     end = waiting[0].message
     if options.incomplete != "trim":
-        end = next((at for at, placed in enumerate(conversation) if placed.turn == cause.turn), end)
+        start = next((at for at, placed in enumerate(conversation) if placed.turn == cause.turn), end)
+        end = start if any(placed.envelope["role"] != "system" for placed in conversation[:start]) else end
     for call in waiting:
         if call.id in pending:
             report.add(

@@ -1,0 +1,230 @@
+"""Rules of Mistral chat messages (M1 to M9), checked on any history, by tokenizer version where they differ.
+
+Source: mistral-common 1.13 validators at serving level; mistralai 3.7 models.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..base import Finding, Rule
+
+RULES: Final = (
+    Rule(
+        id="M1",
+        text="tool call ids match ^[a-zA-Z0-9]{9}$ (v3 to v11), are set and not 'null' (v13 on)",
+        source="mistral-common _validate_tool_call_id",
+    ),
+    Rule(
+        id="M2",
+        text="system stands first or behind user or system, tool behind assistant or tool",
+        source="mistral-common _validate_message_order",
+    ),
+    Rule(
+        id="M3",
+        text="the last message is user or tool, or assistant with prefix",
+        source="mistral-common _validate_last_message",
+    ),
+    Rule(
+        id="M4",
+        text="every call has one result before the next assistant message, matched by id",
+        source="mistral-common _validate_tool_calls_followed_by_tool_messages",
+    ),
+    Rule(
+        id="M5",
+        text="an assistant message has content or calls; both only from v7 on",
+        source="mistral-common _validate_assistant_message",
+    ),
+    Rule(
+        id="M6",
+        text="images in user messages from v3, audio from v7; thinking from v11; media in tool messages from v15",
+        source="mistral-common _validate_content_chunk_types",
+    ),
+    Rule(id="M7", text="tool names match ^[a-zA-Z0-9_-]{1,64}$", source="mistral-common _validate_function_call"),
+    Rule(id="M8", text="messages have no unknown keys", source="mistral-common models, extra_forbidden"),
+    Rule(id="M9", text="arguments are a JSON object", source="mistral-common FunctionCall"),
+)
+ID: Final = re.compile(r"[a-zA-Z0-9]{9}")
+TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_BEFORE: Final[Mapping[str, frozenset[str]]] = {
+    "system": frozenset({"", "system", "user"}),
+    "user": frozenset({"", "system", "user", "assistant", "tool"}),
+    "assistant": frozenset({"", "system", "user", "assistant", "tool"}),
+    "tool": frozenset({"assistant", "tool"}),
+}
+_KEYS: Final[Mapping[str, frozenset[str]]] = {
+    "system": frozenset({"role", "content"}),
+    "user": frozenset({"role", "content"}),
+    "assistant": frozenset({"role", "content", "tool_calls", "prefix"}),
+    "tool": frozenset({"role", "content", "tool_call_id", "name"}),
+}
+
+
+@dataclass(frozen=True)
+class Version:
+    """What a tokenizer version takes beyond text: chunk types by role, and content beside calls."""
+
+    number: int
+
+    @property
+    def any_id(self) -> bool:
+        return self.number >= 13
+
+    @property
+    def content_with_calls(self) -> bool:
+        return self.number >= 7
+
+    def takes(self, role: str, kind: str) -> bool:
+        """True if messages of a role may hold a kind of chunk."""
+        since = _CHUNKS.get((role, kind))
+        return since is not None and self.number >= since
+
+
+_CHUNKS: Final[Mapping[tuple[str, str], int]] = {
+    **{(role, "text"): 1 for role in _KEYS},
+    ("user", "image_url"): 3,
+    ("user", "input_audio"): 7,
+    ("assistant", "thinking"): 11,
+    ("tool", "image_url"): 15,
+    ("tool", "input_audio"): 15,
+}
+"""Since which tokenizer version messages of a role may hold a kind of chunk."""
+
+
+@dataclass(frozen=True)
+class _Message:
+    path: str
+    value: Mapping[str, Any]
+    before: str
+    version: Version
+
+    @property
+    def role(self) -> str:
+        return str(self.value.get("role"))
+
+    def breaks(self, rule: str, message: str, at: str = "") -> Finding:
+        return Finding(rule=rule, path=f"{self.path}{at}", message=message)
+
+
+def lint_messages(natives: Any, version: Version, *, complete: bool) -> list[Finding]:
+    """Check messages.
+
+    Args:
+        natives: The list under `messages`.
+        version: Tokenizer version of the model.
+        complete: The payload is sent as it is; else a user message will follow it (M3).
+    """
+    if not isinstance(natives, (list, tuple)) or not natives:
+        return [Finding(rule="M2", path="messages", message="is no non-empty list")]
+    messages: list[_Message] = []
+    found: list[Finding] = []
+    before = ""
+    for at, value in enumerate(natives):
+        if not isinstance(value, Mapping) or value.get("role") not in _KEYS:
+            found.append(Finding(rule="M2", path=f"messages[{at}]", message="is no message with a known role"))
+            continue
+        messages.append(_Message(f"messages[{at}]", value, before, version))
+        before = value["role"]
+    for message in messages:
+        for check in _CHECKS:
+            found.extend(check(message))
+    found.extend(_pairs(messages))
+    if complete and before == "assistant" and not natives[-1].get("prefix"):
+        found.append(Finding(rule="M3", path=f"messages[{len(natives) - 1}]", message="the last message is assistant"))
+    return found
+
+
+def _order(message: _Message) -> Iterator[Finding]:
+    if message.before not in _BEFORE[message.role]:
+        yield message.breaks("M2", f"{message.role} stands behind {message.before or 'nothing'}")
+    for key in sorted(message.value.keys() - _KEYS[message.role]):
+        yield message.breaks("M8", f"unknown key {key!r}", f".{key}")
+
+
+def _content(message: _Message) -> Iterator[Finding]:
+    content = message.value.get("content")
+    if message.role == "assistant":
+        both = bool(content) and bool(message.value.get("tool_calls"))
+        if both and not message.version.content_with_calls:
+            yield message.breaks("M5", "content and calls in one message")
+        if not content and not message.value.get("tool_calls"):
+            yield message.breaks("M5", "neither content nor calls")
+    elif not isinstance(content, (str, list)):
+        yield message.breaks("M5", "content is missing", ".content")
+    for at, chunk in enumerate(content if isinstance(content, list) else ()):
+        kind = str(chunk.get("type")) if isinstance(chunk, Mapping) else "?"
+        if not message.version.takes(message.role, kind):
+            yield message.breaks("M6", f"{message.role} messages take no {kind} chunk", f".content[{at}]")
+
+
+def _calls(message: _Message) -> Iterator[Finding]:
+    calls = message.value.get("tool_calls")
+    for at, call in enumerate(calls if isinstance(calls, list) else ()):
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping):
+            yield message.breaks("M7", "is no call of a function", f".tool_calls[{at}]")
+            continue
+        yield from _id(message, call.get("id"), f".tool_calls[{at}].id")
+        name = function.get("name")
+        if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
+            yield message.breaks("M7", f"name {name!r:.80} does not fit", f".tool_calls[{at}].function.name")
+        if not _is_object(function.get("arguments")):
+            yield message.breaks("M9", "arguments are no JSON object", f".tool_calls[{at}].function.arguments")
+
+
+def _tool(message: _Message) -> Iterator[Finding]:
+    if message.role == "tool":
+        yield from _id(message, message.value.get("tool_call_id"), ".tool_call_id")
+        name = message.value.get("name")
+        if name is not None and (not isinstance(name, str) or not TOOL_NAME.fullmatch(name)):
+            yield message.breaks("M7", f"name {name!r:.80} does not fit", ".name")
+
+
+def _id(message: _Message, call_id: Any, at: str) -> Iterator[Finding]:
+    fits = isinstance(call_id, str) and call_id not in ("", "null")
+    if not fits or not (message.version.any_id or ID.fullmatch(call_id)):
+        yield message.breaks("M1", f"id {call_id!r:.80} does not fit", at)
+
+
+def _is_object(arguments: Any) -> bool:
+    if isinstance(arguments, Mapping):
+        return True
+    try:
+        return isinstance(arguments, str) and (arguments == "" or isinstance(json.loads(arguments), dict))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _pairs(messages: Sequence[_Message]) -> Iterator[Finding]:
+    """M4: results by id, each call once, before the next assistant message."""
+    open_calls: dict[Any, str] = {}
+    answered: set[Any] = set()
+    for message in messages:
+        if message.role == "tool":
+            call_id = message.value.get("tool_call_id")
+            if call_id in answered:
+                yield message.breaks("M4", f"call {call_id!r:.80} is answered already")
+            elif open_calls.pop(call_id, None) is None:
+                yield message.breaks("M4", f"no open call {call_id!r:.80}")
+            answered.add(call_id)
+        elif message.role == "assistant":
+            yield from _unanswered(open_calls)
+            calls = message.value.get("tool_calls")
+            calls = calls if isinstance(calls, list) else []
+            open_calls = {call.get("id"): message.path for call in calls if isinstance(call, Mapping)}
+            answered = set()
+            if len(open_calls) < len(calls):
+                yield message.breaks("M4", "two calls have one id", ".tool_calls")
+    yield from _unanswered(open_calls)
+
+
+def _unanswered(open_calls: Mapping[Any, str]) -> Iterator[Finding]:
+    for call_id, path in open_calls.items():
+        yield Finding(rule="M4", path=path, message=f"call {call_id!r:.80} has no result")
+
+
+_CHECKS: Final[Sequence[Callable[[_Message], Iterator[Finding]]]] = (_order, _content, _calls, _tool)

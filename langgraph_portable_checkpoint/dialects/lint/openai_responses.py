@@ -1,0 +1,219 @@
+"""Rules of Responses input items (R1 to R13), checked on any history.
+
+Source: openai 3.57 types, the published OpenAPI description, and server errors as each rule says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ..base import Finding, Rule
+from ..responses_items import CALLS, OUTPUTS, call_id_of
+
+RULES: Final = (
+    Rule(
+        id="R1",
+        text="reasoning is directly followed by the item of the model that it belongs to; with it went its ids (R1b)",
+        source="server error 'provided without its required following item', openai-node #1567; continue #11994",
+    ),
+    Rule(
+        id="R2",
+        text="stateless requests replay reasoning only with encrypted_content, to the account that made it",
+        source="openai docstrings; pydantic-ai #4608",
+    ),
+    Rule(
+        id="R3",
+        text="every call has an output of its type behind it",
+        source="server error 'No tool output found for function call'",
+    ),
+    Rule(id="R4", text="every output has its call before it", source="server error"),
+    Rule(
+        id="R5",
+        text="item ids begin with the prefix of their type and hold letters, digits, _ and -",
+        source="server error 'Expected an ID that begins with', nodetool #4252",
+    ),
+    Rule(id="R6", text="item ids are unique", source="server error; inferred"),
+    Rule(
+        id="R7",
+        text="assistant messages are a text, or output parts with id and status",
+        source="openai-openapi OutputMessage",
+    ),
+    Rule(id="R8", text="call ids are unique, each call has one output", source="server error; inferred"),
+    Rule(id="R9", text="call ids have 1 to 64 characters", source="openai-openapi; experiential #801"),
+    Rule(id="R11", text="phase of assistant messages is kept", source="openai docstring of phase"),
+    Rule(
+        id="R12",
+        text="input_image has detail and one source, input_file one source; texts are at most 10,485,760 characters",
+        source="openai-openapi",
+    ),
+    Rule(id="R13", text="compaction items carry encrypted_content", source="openai docstring"),
+)
+
+_PREFIX: Final[Mapping[str, str]] = {
+    "message": "msg_",
+    "reasoning": "rs_",
+    "function_call": "fc_",
+    "custom_tool_call": "ctc_",
+}
+_CHARSET: Final = re.compile(r"[a-zA-Z0-9_-]+")
+_ROLES: Final = frozenset({"user", "assistant", "system", "developer"})
+MAX_TEXT: Final = 10_485_760
+_Item = tuple[str, Mapping[str, Any]]
+
+
+def lint_items(items: Any, *, stateless: bool, own_ids: bool) -> list[Finding]:
+    """Check input items.
+
+    Args:
+        items: The list under `input`.
+        stateless: The request has store=False (R2).
+        own_ids: Item ids have OpenAI's prefixes (R5); other hosts have their own.
+    """
+    if not isinstance(items, (list, tuple)) or not items:
+        return [Finding(rule="R7", path="input", message="is no non-empty list")]
+    known: list[_Item] = []
+    found: list[Finding] = []
+    for at, item in enumerate(items):
+        if isinstance(item, Mapping):
+            known.append((f"input[{at}]", item))
+        else:
+            found.append(Finding(rule="R7", path=f"input[{at}]", message="is not an object"))
+    for check in _CHECKS:
+        found.extend(check(known))
+    if stateless:
+        found.extend(_sealed(known))
+    if own_ids:
+        found.extend(_prefixes(known))
+    return found
+
+
+def kind_of(item: Mapping[str, Any]) -> str:
+    """Return an item's type; an item with a role and no type is a message."""
+    return str(item.get("type") or "message")
+
+
+def _reasoning(items: Sequence[_Item]) -> Iterator[Finding]:
+    for at, (path, item) in enumerate(items):
+        if kind_of(item) != "reasoning":
+            continue
+        after = next((other for _, other in items[at + 1 :] if kind_of(other) != "reasoning"), None)
+        models = after is not None and kind_of(after) not in OUTPUTS and after.get("role", "assistant") == "assistant"
+        if not models:
+            yield Finding(rule="R1", path=path, message="no item of the model follows this reasoning")
+
+
+def _sealed(items: Sequence[_Item]) -> Iterator[Finding]:
+    for path, item in items:
+        if kind_of(item) == "reasoning" and not item.get("encrypted_content"):
+            yield Finding(rule="R2", path=path, message="reasoning without encrypted_content in a stateless request")
+
+
+def _pairs(items: Sequence[_Item]) -> Iterator[Finding]:
+    """R3, R4, R8."""
+    calls: dict[Any, tuple[str, str]] = {}
+    answered: set[Any] = set()
+    for path, item in items:
+        kind, call_id = kind_of(item), call_id_of(item)
+        if kind in CALLS:
+            if call_id in calls:
+                yield Finding(rule="R8", path=path, message=f"call id {call_id!r:.80} is used twice")
+            calls[call_id] = (path, kind)
+        elif kind in OUTPUTS:
+            if call_id not in calls:
+                yield Finding(rule="R4", path=path, message=f"no call {call_id!r:.80} before this output")
+            elif calls[call_id][1] != OUTPUTS[kind]:
+                yield Finding(rule="R3", path=path, message=f"{kind} answers a {calls[call_id][1]}")
+            if call_id in answered:
+                yield Finding(rule="R8", path=path, message=f"call {call_id!r:.80} is answered already")
+            answered.add(call_id)
+    for call_id, (path, _) in calls.items():
+        if call_id not in answered:
+            yield Finding(rule="R3", path=path, message=f"call {call_id!r:.80} has no output")
+
+
+def _prefixes(items: Sequence[_Item]) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for path, item in items:
+        item_id = item.get("id")
+        if item_id is None or kind_of(item) in ("item_reference", "local_shell_call_output"):
+            continue
+        prefix = _PREFIX.get(kind_of(item), "")
+        if not isinstance(item_id, str) or not item_id.startswith(prefix) or not _CHARSET.fullmatch(item_id):
+            yield Finding(
+                rule="R5", path=f"{path}.id", message=f"id {item_id!r:.80} does not fit {prefix or 'an item'}"
+            )
+        if str(item_id) in seen:
+            yield Finding(rule="R6", path=f"{path}.id", message=f"id {item_id!r:.80} is used twice")
+        seen.add(str(item_id))
+
+
+def _call_ids(items: Sequence[_Item]) -> Iterator[Finding]:
+    for path, item in items:
+        if kind_of(item) in CALLS or kind_of(item) in OUTPUTS:
+            call_id = call_id_of(item)
+            if not isinstance(call_id, str) or not 1 <= len(call_id) <= 64:
+                yield Finding(rule="R9", path=f"{path}.call_id", message=f"{call_id!r:.80} does not fit")
+        texts = isinstance(item.get("arguments"), str) and isinstance(item.get("name"), str)
+        if kind_of(item) == "function_call" and not texts:
+            yield Finding(rule="R3", path=path, message="a function_call needs name and arguments as texts")
+
+
+def _messages(items: Sequence[_Item]) -> Iterator[Finding]:
+    for path, item in items:
+        if kind_of(item) != "message":
+            continue
+        if item.get("role") not in _ROLES:
+            yield Finding(rule="R7", path=f"{path}.role", message=f"role {item.get('role')!r} is unknown")
+        content = item.get("content")
+        if isinstance(content, str):
+            continue
+        if not isinstance(content, list) or not content:
+            yield Finding(rule="R7", path=f"{path}.content", message="is neither a text nor a non-empty list")
+        elif item.get("role") == "assistant" and not (item.get("id") and item.get("status")):
+            yield Finding(rule="R7", path=path, message="output parts need the message's id and status")
+
+
+def _parts(items: Sequence[_Item]) -> Iterator[Finding]:
+    for path, item in items:
+        key = "output" if kind_of(item) in OUTPUTS else "content"
+        content = item.get(key)
+        if isinstance(content, str) and len(content) > MAX_TEXT:
+            yield Finding(rule="R12", path=f"{path}.{key}", message="the text is too long")
+        for at, part in enumerate(content if isinstance(content, list) else ()):
+            if isinstance(part, Mapping):
+                yield from _part(f"{path}.{key}[{at}]", part, item)
+
+
+def _part(path: str, part: Mapping[str, Any], item: Mapping[str, Any]) -> Iterator[Finding]:
+    kind = part.get("type")
+    if kind == "input_image":
+        if not part.get("image_url") and not part.get("file_id"):
+            yield Finding(rule="R12", path=path, message="an image without a source")
+        if kind_of(item) == "message" and not part.get("detail"):
+            yield Finding(rule="R12", path=f"{path}.detail", message="is missing")
+    elif kind == "input_file":
+        sources = [key for key in ("file_data", "file_id", "file_url") if part.get(key)]
+        if len(sources) != 1:
+            yield Finding(rule="R12", path=path, message=f"a file with {len(sources)} sources")
+    elif str(kind).startswith("output_") and item.get("role", "assistant") != "assistant":
+        yield Finding(rule="R7", path=path, message=f"{kind} in a message of {item.get('role')}")
+    elif str(kind).startswith("input_") and item.get("role") == "assistant":
+        yield Finding(rule="R7", path=path, message=f"{kind} in an assistant message")
+
+
+def _compaction(items: Sequence[_Item]) -> Iterator[Finding]:
+    for path, item in items:
+        if kind_of(item) == "compaction" and not item.get("encrypted_content"):
+            yield Finding(rule="R13", path=path, message="a compaction without encrypted_content")
+
+
+_CHECKS: Final[Sequence[Callable[[Sequence[_Item]], Iterator[Finding]]]] = (
+    _reasoning,
+    _pairs,
+    _call_ids,
+    _messages,
+    _parts,
+    _compaction,
+)

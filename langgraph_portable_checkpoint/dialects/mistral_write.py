@@ -1,0 +1,131 @@
+"""Envelopes written as Mistral chat messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..envelope.model import Block, MessageEnvelope
+from .arguments import write_arguments
+from .base import blocks_of
+from .media_parts import base64_of, data_url_of
+from .mistral_read import API, NAME
+from .reasoning import origin_of
+from .report import LossKind, Placed, Report
+
+_NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
+    "text": frozenset({"type", "text"}),
+    "thinking": frozenset({"type", "thinking", "signature", "closed"}),
+    "image_url": frozenset({"type", "image_url"}),
+    "input_audio": frozenset({"type", "input_audio"}),
+    "function": frozenset({"type", "id", "function", "index"}),
+}
+_MESSAGE_KEYS: Final = frozenset({"prefix", "tool_calls"})
+
+
+@dataclass(frozen=True)
+class MistralWriter:
+    """Writes messages, reporting what they cannot say."""
+
+    report: Report
+
+    def message(self, placed: Placed) -> dict[str, Any]:
+        """Spell one message."""
+        envelope = placed.envelope
+        role = "user" if envelope["role"] == "other" else envelope["role"]
+        message: dict[str, Any] = {"role": role}
+        calls = [self._call(block, envelope) for block in blocks_of(envelope, "tool_call", "invalid_tool_call")]
+        content = self._content(placed)
+        if role != "assistant":
+            message["content"] = "" if content is None else content
+        elif content is not None:
+            message["content"] = content
+        elif "content" not in self._kept(envelope).get("omits", ("content",)):
+            message["content"] = ""
+        if calls:
+            message["tool_calls"] = calls
+        if role == "tool":
+            message["tool_call_id"] = envelope.get("tool_call_id")
+        self._name(message, placed)
+        self._overlay(message, placed)
+        return message
+
+    def lose(self, kind: LossKind, placed: Placed, path: str, *, action: str) -> None:
+        """Report what Mistral's messages cannot say (M8)."""
+        self.report.add("M8", kind, at=placed, path=path, action=action)
+
+    def _kept(self, envelope: MessageEnvelope) -> Mapping[str, Any]:
+        kept = (envelope.get("extras") or {}).get(NAME)
+        return kept if isinstance(kept, Mapping) else {"omits": ("content",)}
+
+    def _name(self, message: dict[str, Any], placed: Placed) -> None:
+        name = placed.envelope.get("name")
+        if name is None:
+            return
+        if message["role"] == "tool":
+            message["name"] = name
+        else:
+            self.lose("dropped", placed, "name", action="there is no place for names of speakers")
+
+    def _overlay(self, message: dict[str, Any], placed: Placed) -> None:
+        for key, value in self._kept(placed.envelope).items():
+            if key in _MESSAGE_KEYS and key not in message:
+                message[key] = value
+
+    def _content(self, placed: Placed) -> Any:
+        """Spell texts and chunks: a plain text where there is one text that came as one, else a list of chunks."""
+        blocks = [block for block in placed.envelope["content"] if block["type"] in _CHUNKS]
+        if not blocks:
+            return None
+        chunks = [self._chunk(block, placed) for block in blocks]
+        if len(chunks) == 1 and blocks[0]["type"] == "text" and _native(blocks[0], placed.envelope) is None:
+            return chunks[0]["text"]
+        return chunks
+
+    def _chunk(self, block: Block, placed: Placed) -> dict[str, Any]:
+        raw = _native(block, placed.envelope)
+        if raw is not None:
+            return dict(raw)
+        if block.get("annotations"):
+            self.lose("dropped", placed, "content", action="citations have no place in messages that are sent")
+        if block.get("cache_hint") is not None:
+            self.lose("dropped", placed, "content", action="cache hints have no place here")
+        return _CHUNKS[block["type"]](block)
+
+    def _call(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any]:
+        raw = _native(block, envelope)
+        if raw is not None and raw.get("id") == block.get("id"):
+            return dict(raw)
+        function = {"name": block.get("name"), "arguments": write_arguments(block)}
+        return {"id": block.get("id"), "type": "function", "function": function}
+
+
+def _native(block: Block, envelope: MessageEnvelope) -> Mapping[str, Any] | None:
+    """Return a block's raw form if it came from Mistral and is spelled as its API does."""
+    raw, origin = block.get("raw"), origin_of(block, envelope)
+    if origin.get("provider") != NAME or origin.get("api", API) != API or not isinstance(raw, Mapping):
+        return None
+    kind = str(raw.get("type") or ("function" if "function" in raw else ""))
+    return raw if raw.keys() <= _NATIVE_KEYS.get(kind, raw.keys()) else None
+
+
+def _thinking(block: Block) -> dict[str, Any]:
+    chunk: dict[str, Any] = {"type": "thinking", "thinking": [{"type": "text", "text": block.get("reasoning") or ""}]}
+    signature = (block.get("extras") or {}).get("signature")
+    return chunk | ({"signature": signature} if signature else {})
+
+
+_CHUNKS: Final[Mapping[str, Callable[[Block], dict[str, Any]]]] = {
+    "text": lambda block: {"type": "text", "text": block["text"]},
+    "reasoning": _thinking,
+    "image": lambda block: {"type": "image_url", "image_url": data_url_of(block) or block.get("url")},
+    "audio": lambda block: {"type": "input_audio", "input_audio": base64_of(block) or block.get("url")},
+    "non_standard": lambda block: block["value"],
+}
+
+
+def write_messages(conversation: Sequence[Placed], report: Report) -> list[dict[str, Any]]:
+    """Spell a normalised conversation."""
+    writer = MistralWriter(report)
+    return [writer.message(placed) for placed in conversation]

@@ -1,0 +1,187 @@
+"""OpenAI Responses `input`, both directions, for OpenAI and xAI.
+
+Owns the dialect's tables. Items are described in `responses_items.py`, read by `responses_read.py`, written by
+`responses_write.py`, checked by `lint/openai_responses.py`.
+
+Source: openai 3.57 types and OpenAPI; rules R1 to R13.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ..envelope.model import ENVELOPE_VERSION, MessageEnvelope, Origin
+from .base import (
+    DeclaredLoss,
+    ExportOptions,
+    Field,
+    Finding,
+    IdRule,
+    ImportOptions,
+    MediaRule,
+    ReasoningRule,
+    Rule,
+    Target,
+)
+from .chat_hosts import CHAT_NAME, IMAGES
+from .lint.openai_responses import RULES, lint_items
+from .models import narrow_media
+from .problems import Problems, history_list
+from .report import Placed, Report
+from .responses_items import API, CALLS, HOSTED, NAME, OUTPUTS
+from .responses_read import ItemReader
+from .responses_write import ResponsesWriter
+
+CONCERN_RULES: Final[Mapping[str, str]] = {
+    "dangling_call": "R3",
+    "orphan_result": "R4",
+    "duplicate_result": "R8",
+    "call_id": "R9",
+    "repeated_call_id": "R8",
+    "tool_name": "R3",
+    "role": "R7",
+    "broken_text": "R12",
+    "empty_message": "R7",
+    "reasoning": "R2",
+    "item_ids": "R1b",
+    "server_tools": "R3",
+    "non_standard": "R7",
+    "media": "R12",
+    "tool_status": "R3",
+}
+PROFILES: Final[Mapping[str, str]] = {"openai": "openai", "xai": "xai"}
+_ANY: Final = re.compile(r"[\s\S]+")
+_IMAGE: Final = MediaRule(sources=frozenset({"base64", "url", "file_id"}), mime_types=IMAGES)
+_FILE: Final = MediaRule(sources=frozenset({"base64", "url", "file_id"}))
+_MEDIA: Final[Mapping[tuple[str, str], MediaRule]] = {
+    (role, kind): rule for role in ("user", "tool") for kind, rule in (("image", _IMAGE), ("file", _FILE))
+}
+
+
+class OpenAIResponses:
+    """The dialect; see the module docstring."""
+
+    name = NAME
+    title = "OpenAI Responses input"
+    providers = tuple(PROFILES.values())
+    profiles = tuple(PROFILES)
+    writes = True
+    RULES: tuple[Rule, ...] = RULES
+    FIELD_MAP: tuple[Field, ...] = (
+        Field(neutral="role system, user", native="message", note="instructions where the history came with them"),
+        Field(neutral="role assistant", native="a run of items", note="in order"),
+        Field(neutral="text, annotations", native="message.content output_text", note="a plain text without own id"),
+        Field(neutral="refusal", native="message.content refusal"),
+        Field(neutral="reasoning", native="reasoning", note="summary, encrypted_content; to the same model family"),
+        Field(neutral="tool_call", native="function_call, custom_tool_call, shell_call, apply_patch_call, ..."),
+        Field(neutral="role tool", native="function_call_output and the outputs of the other calls"),
+        Field(neutral="server_tool_call", native="web_search_call, file_search_call, mcp_call, ..."),
+        Field(neutral="image", native="input_image"),
+        Field(neutral="file", native="input_file"),
+        Field(neutral="non_standard", native="compaction, mcp_list_tools, mcp_approval_request, ..."),
+    )
+    LOSSES: tuple[DeclaredLoss, ...] = (
+        DeclaredLoss(rule="R1", kind="dropped", when="reasoning whose item is gone"),
+        DeclaredLoss(rule="R3", kind="dropped", when="a server tool's block that is no native item"),
+        DeclaredLoss(rule="R5", kind="synthesized", when="an id for reasoning that came without one"),
+        DeclaredLoss(rule="R5", kind="re-keyed", when="an id of reasoning or a message without the prefix of its type"),
+        DeclaredLoss(rule="R5", kind="dropped", when="an id of a call without the prefix of its type"),
+        DeclaredLoss(rule="R6", kind="re-keyed", when="an id of reasoning or a message that was used before"),
+        DeclaredLoss(rule="R6", kind="dropped", when="an id of a call that was used before"),
+        DeclaredLoss(rule="R7", kind="dropped", when="citations of a message without its own id"),
+        DeclaredLoss(rule="R7", kind="downgraded", when="a refusal of a message without its own id"),
+        DeclaredLoss(rule="R7", kind="merged", when="text parts of a message without its own id"),
+        DeclaredLoss(rule="R12", kind="dropped", when="cache hints"),
+    )
+
+    def target(self, options: ExportOptions) -> Target:
+        """Describe what the Responses API takes."""
+        provider = PROFILES[options.profile or "openai"]
+        needs = () if options.store else ("encrypted_content",)
+        return Target(
+            dialect=NAME,
+            providers=frozenset({provider}),
+            api=API,
+            model=options.model_name,
+            rules=CONCERN_RULES,
+            results="later",
+            call_id=IdRule(pattern=_ANY, max_length=64),
+            tool_name=CHAT_NAME,
+            tool_status=False,
+            media=narrow_media(_MEDIA, options.model),
+            reasoning=ReasoningRule(replay="same-model", needs=needs),
+            item_ids=True,
+            server_tools="items",
+            non_standard="same-api",
+        )
+
+    def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:
+        """Return `{"input": [...]}` for `client.responses.create`, and `instructions` where there were some."""
+        return ResponsesWriter(self.target(options).providers, report).write(conversation)
+
+    def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
+        """Read a list of items, a request with `input`, or a response with `output`."""
+        problems = Problems(NAME)
+        if isinstance(payload, Mapping) and isinstance(payload.get("input"), str) and "output" not in payload:
+            payload = {**payload, "input": [{"role": "user", "content": payload["input"]}]}
+        natives, root = history_list(payload, ("output", "input"), problems)
+        reader = ItemReader(_origin(payload, options), problems)
+        if isinstance(payload, Mapping) and isinstance(payload.get("instructions"), str):
+            reader.envelopes.append(_instructions(payload["instructions"], reader.origin))
+        for at, native in enumerate(natives):
+            reader.read(native, f"{root}[{at}]")
+        problems.raise_if_any()
+        return reader.envelopes
+
+    def recognises(self, payload: Any) -> float:
+        """Recognise item types that only the Responses API has."""
+        if isinstance(payload, Mapping):
+            if payload.get("object") == "response":
+                return 1.0
+            if isinstance(payload.get("input"), str):
+                return 0.6
+            payload = payload.get("input")
+        if not isinstance(payload, list) or not payload or not all(isinstance(item, Mapping) for item in payload):
+            return 0.0
+        kinds = {str(item.get("type")) for item in payload if "type" in item}
+        if kinds & _MARKS:
+            return 0.97
+        return 0.9 if "message" in kinds and all("role" in item for item in payload) else 0.0
+
+    def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
+        """Check items against the rules; `store=True` allows reasoning by id."""
+        items = payload.get("input", payload.get("output")) if isinstance(payload, Mapping) else payload
+        if isinstance(items, str):
+            return []
+        return lint_items(items, stateless=not options.store, own_ids=(options.profile or "openai") == "openai")
+
+
+_MARKS: Final = frozenset(
+    {*CALLS, *OUTPUTS, *HOSTED, "reasoning", "item_reference", "compaction", "mcp_list_tools"}
+) - {"program"}
+
+
+def _origin(payload: Any, options: ImportOptions) -> Origin:
+    found = payload if isinstance(payload, Mapping) else {}
+    model = options.model or found.get("model")
+    guess = "xai" if "grok" in str(model or "") else "openai"
+    origin: Origin = {"provider": PROFILES.get(options.profile or guess, "openai"), "api": API}
+    if isinstance(model, str):
+        origin["model"] = model
+    if isinstance(found.get("id"), str):
+        origin["response_id"] = found["id"]
+    if options.account:
+        origin["account"] = options.account
+    return origin
+
+
+def _instructions(text: str, origin: Origin) -> MessageEnvelope:
+    return {
+        "v": ENVELOPE_VERSION,
+        "role": "system",
+        "content": [{"type": "text", "text": text}],
+        "origin": origin,
+        "extras": {NAME: {"instructions": True}},
+    }

@@ -1,0 +1,251 @@
+"""Responses items read as envelopes: a run of the model's items is one assistant message.
+
+Each item of the model is a block with its item as raw, in order; the parts of one output message are blocks that share
+its id and carry the rest of the item under `extras["item"]`. The client's items are messages of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin, Role
+from .arguments import read_call
+from .problems import Problems
+from .responses_items import CALLS, HOSTED, NAME, OUTPUTS, USER_ITEMS, call_id_of
+
+_ROLES: Final[Mapping[str, Role]] = {
+    "user": "user",
+    "system": "system",
+    "developer": "system",
+    "assistant": "assistant",
+}
+
+
+@dataclass
+class ItemReader:
+    """Reads items in order."""
+
+    origin: Origin
+    problems: Problems
+    envelopes: list[MessageEnvelope] = field(default_factory=list)
+
+    def read(self, native: Any, path: str) -> None:
+        """Read one item."""
+        item = self.problems.mapping(native, path)
+        if item is None or not self.problems.plain(item, path):
+            return
+        kind = item.get("type", "message")
+        if not isinstance(kind, str):
+            self.problems.add(f"{path}.type", "is not a text")
+        elif kind == "message":
+            self._message(item, path)
+        elif kind in OUTPUTS:
+            self._output(item, path)
+        elif kind in USER_ITEMS:
+            self._append("user", [{"type": "non_standard", "value": native, "raw": native}])
+        else:
+            self._model_item(kind, item, path)
+
+    def _append(self, role: Role, content: list[Block]) -> MessageEnvelope:
+        envelope: MessageEnvelope = {"v": ENVELOPE_VERSION, "role": role, "content": content, "origin": self.origin}
+        self.envelopes.append(envelope)
+        return envelope
+
+    def _run(self) -> list[Block]:
+        """Return the content of the assistant message that the model's items go to."""
+        if not self.envelopes or self.envelopes[-1]["role"] != "assistant":
+            self._append("assistant", [])
+        return self.envelopes[-1]["content"]
+
+    def _message(self, item: Mapping[str, Any], path: str) -> None:
+        role = _ROLES.get(item.get("role"))  # type: ignore[arg-type]  # any value may stand there
+        if role is None:
+            self.problems.add(f"{path}.role", f"{item.get('role')!r} is no role of the Responses API")
+            return
+        content = list(_parts(item.get("content"), f"{path}.content", self.problems))
+        head = {key: value for key, value in item.items() if key != "content"}
+        if role == "assistant":
+            self._answer(content, head)
+            return
+        envelope = self._append(role, content)
+        if item["role"] != role:
+            envelope["role_detail"] = item["role"]
+        if head.keys() > {"role"}:
+            envelope["extras"] = {NAME: head}
+
+    def _answer(self, content: list[Block], head: Mapping[str, Any]) -> None:
+        """Add an output message to the run; two texts without ids cannot be told apart, so they are two messages."""
+        run = self._run()
+        if not isinstance(head.get("id"), str) and any(block["type"] == "text" for block in run):
+            self._append("assistant", [])
+            run = self._run()
+        for block in content:
+            if isinstance(head.get("id"), str):
+                block["id"] = head["id"]
+            block["extras"] = {**block.get("extras", {}), "item": dict(head)}
+        run.extend(content)
+
+    def _output(self, item: Mapping[str, Any], path: str) -> None:
+        kind, output = item["type"], item.get("output")
+        call_id = call_id_of(item)
+        if not isinstance(call_id, str):
+            self.problems.add(f"{path}.call_id", "is missing or not a text")
+        known = kind in ("function_call_output", "custom_tool_call_output") and isinstance(output, (str, list))
+        content = list(_parts(output, f"{path}.output", self.problems)) if known else _told(output)
+        envelope = self._append("tool", content)
+        envelope["tool_call_id"] = call_id
+        envelope["status"] = "success"
+        left = {"call_id", "output"} if known else {"call_id"}
+        envelope["extras"] = {NAME: {key: value for key, value in item.items() if key not in left}}
+
+    def _model_item(self, kind: str, item: Mapping[str, Any], path: str) -> None:
+        if kind == "reasoning":
+            block = _reasoning(item)
+        elif kind in CALLS:
+            block = _call(kind, item)
+        elif kind in HOSTED:
+            block = _hosted(kind, item)
+        else:
+            block = {"type": "non_standard", "value": item}
+        block["raw"] = item
+        if kind in CALLS and not isinstance(block.get("id"), str):
+            self.problems.add(f"{path}.call_id", "is missing or not a text")
+        self._run().append(block)
+
+
+def _reasoning(item: Mapping[str, Any]) -> Block:
+    parts = item.get("summary")
+    summary = [part["text"] for part in parts or () if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
+    extras: dict[str, Any] = {}
+    if isinstance(item.get("encrypted_content"), str):
+        extras["encrypted_content"] = item["encrypted_content"]
+    if len(summary) > 1:
+        extras["summary"] = summary
+    block: Block = {"type": "reasoning", "reasoning": "\n\n".join(summary)}
+    if isinstance(item.get("id"), str):
+        block["id"] = item["id"]
+    if extras:
+        block["extras"] = extras
+    return block
+
+
+def _call(kind: str, item: Mapping[str, Any]) -> Block:
+    if kind == "function_call":
+        block = read_call(item.get("arguments"), call_id=item.get("call_id"), name=item.get("name"))
+        extras = {"item_id": item.get("id"), "status": item.get("status"), "namespace": item.get("namespace")}
+        extras = {key: value for key, value in extras.items() if value is not None}
+        if extras:
+            block["extras"] = extras
+        return block
+    call = CALLS[kind]
+    asked = {"__arg1": item.get("input")} if kind == "custom_tool_call" else item.get(call.args)
+    left = ("call_id", "input") if kind == "custom_tool_call" else ("call_id",)
+    head = {key: value for key, value in item.items() if key not in left}
+    return {
+        "type": "tool_call",
+        "id": call_id_of(item),
+        "name": call.name or item.get("name"),
+        "args": asked if isinstance(asked, dict) else {"value": asked},
+        "extras": {"item": head, "item_id": item.get("id")},
+    }
+
+
+def _hosted(kind: str, item: Mapping[str, Any]) -> Block:
+    name, key = HOSTED[kind]
+    return {"type": "server_tool_call", "id": item.get("id"), "name": item.get("name") or name, "args": item.get(key)}
+
+
+def _told(output: Any) -> list[Block]:
+    """Tell what a result that is no text or parts says: a screenshot as an image, a shell's streams as a text."""
+    if isinstance(output, Mapping) and isinstance(output.get("image_url"), str):
+        return [_located("image", output["image_url"])]
+    if isinstance(output, list) and all(isinstance(chunk, Mapping) for chunk in output):
+        streams = [str(chunk.get("stdout") or "") + str(chunk.get("stderr") or "") for chunk in output]
+        return [{"type": "text", "text": "\n".join(streams)}]
+    if output is None:
+        return []
+    return [{"type": "text", "text": output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)}]
+
+
+def _parts(content: Any, path: str, problems: Problems) -> Iterator[Block]:
+    if isinstance(content, str):
+        yield {"type": "text", "text": content}
+        return
+    if not isinstance(content, list):
+        problems.add(path, f"is {type(content).__name__}, not a text or a list of parts")
+        return
+    for at, part in enumerate(content):
+        native = problems.mapping(part, f"{path}[{at}]")
+        if native is not None:
+            read = _PARTS.get(str(native.get("type")))
+            block = (read(native) if read else None) or {"type": "non_standard", "value": part}
+            block["raw"] = part
+            yield block
+
+
+def _text(native: Mapping[str, Any]) -> Block | None:
+    if not isinstance(native.get("text"), str):
+        return None
+    block: Block = {"type": "text", "text": native["text"]}
+    annotations = native.get("annotations")
+    if isinstance(annotations, list) and annotations:
+        block["annotations"] = [_citation(one) for one in annotations if isinstance(one, Mapping)]
+    return block
+
+
+def _citation(native: Mapping[str, Any]) -> dict[str, Any]:
+    """Read an annotation in LangChain's v1 shape; what has no place there stays under its extras."""
+    known = {"title", "url", "start_index", "end_index"}
+    citation = {key: native[key] for key in known if native.get(key) is not None}
+    extras = {key: value for key, value in native.items() if key not in known}
+    return {"type": "citation", **citation, "extras": extras}
+
+
+def _refusal(native: Mapping[str, Any]) -> Block | None:
+    return {"type": "refusal", "refusal": native["refusal"]} if isinstance(native.get("refusal"), str) else None
+
+
+def _image(native: Mapping[str, Any]) -> Block | None:
+    if isinstance(native.get("image_url"), str):
+        block = _located("image", native["image_url"])
+    elif isinstance(native.get("file_id"), str):
+        block = {"type": "image", "file_id": native["file_id"]}
+    else:
+        return None
+    if isinstance(native.get("detail"), str):
+        block["detail"] = native["detail"]
+    return block
+
+
+def _file(native: Mapping[str, Any]) -> Block | None:
+    if isinstance(native.get("file_data"), str):
+        block = _located("file", native["file_data"])
+    elif isinstance(native.get("file_id"), str):
+        block = {"type": "file", "file_id": native["file_id"]}
+    elif isinstance(native.get("file_url"), str):
+        block = {"type": "file", "url": native["file_url"]}
+    else:
+        return None
+    if isinstance(native.get("filename"), str):
+        block["filename"] = native["filename"]
+    return block
+
+
+def _located(block_type: str, url: str) -> Block:
+    head, comma, encoded = url[5:].partition(",")
+    if url.startswith("data:") and comma and head.endswith(";base64"):
+        return {"type": block_type, "base64": encoded, "mime_type": head.removesuffix(";base64")}
+    return {"type": block_type, "url": url}
+
+
+_PARTS: Final[Mapping[str, Callable[[Mapping[str, Any]], Block | None]]] = {
+    "input_text": _text,
+    "output_text": _text,
+    "text": _text,
+    "refusal": _refusal,
+    "input_image": _image,
+    "input_file": _file,
+}

@@ -1,0 +1,290 @@
+"""Envelopes written as Responses items, and the rules on reasoning and ids that concern items as a whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final
+
+from ..envelope.model import Block, MessageEnvelope
+from .arguments import write_arguments
+from .base import IdRule
+from .ids import digest_id
+from .media_parts import data_url_of
+from .reasoning import origin_of
+from .report import LossKind, Placed, Report
+from .responses_items import API, CALLS, HOSTED, NAME, OUTPUTS
+
+_NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
+    "input_text": frozenset({"type", "text", "prompt_cache_breakpoint"}),
+    "output_text": frozenset({"type", "text", "annotations", "logprobs"}),
+    "refusal": frozenset({"type", "refusal"}),
+    "input_image": frozenset({"type", "image_url", "file_id", "detail", "prompt_cache_breakpoint"}),
+    "input_file": frozenset(
+        {"type", "file_data", "file_id", "file_url", "filename", "detail", "prompt_cache_breakpoint"}
+    ),
+    "reasoning": frozenset({"type", "id", "summary", "content", "encrypted_content", "status"}),
+    "function_call": frozenset({"type", "id", "call_id", "name", "arguments", "status", "caller", "namespace"}),
+}
+"""Keys of native parts and items; a raw block with others (a stream's index, LangChain's own keys) is spelled anew."""
+_ITEM_ID: Final = re.compile("[a-zA-Z0-9_-]+")
+_ID_RULES: Final[Mapping[str, str]] = {
+    "message": "msg_",
+    "reasoning": "rs_",
+    **{kind: call.prefix for kind, call in CALLS.items() if kind in ("function_call", "custom_tool_call")},
+}
+
+
+@dataclass
+class ResponsesWriter:
+    """Writes one history for the hosts whose items may go back as they are."""
+
+    providers: frozenset[str]
+    report: Report
+    items: list[tuple[dict[str, Any], Placed]] = field(default_factory=list)
+    instructions: str | None = None
+    _call_types: dict[Any, str] = field(default_factory=dict)
+
+    def write(self, conversation: Sequence[Placed]) -> dict[str, Any]:
+        """Return `input`, and `instructions` where the history came with them."""
+        for placed in conversation:
+            for item in _WRITERS[placed.envelope["role"]](self, placed):
+                self.items.append((item, placed))
+        self._follow_reasoning()
+        self._distinct_ids()
+        head = {"instructions": self.instructions} if self.instructions is not None else {}
+        return {**head, "input": [item for item, _ in self.items]}
+
+    def lose(self, rule: str, kind: LossKind, placed: Placed, *, action: str, detail: str = "") -> None:
+        """Report what items cannot say."""
+        self.report.add(rule, kind, at=placed, path="content", action=action, detail=detail)
+
+    def _is_own(self, block: Block | None, envelope: MessageEnvelope) -> bool:
+        origin = origin_of(block or {"type": ""}, envelope)
+        return origin.get("api") == API and origin.get("provider") in self.providers
+
+    def client_message(self, placed: Placed) -> Iterator[dict[str, Any]]:
+        """Spell a system or user message; items of unknown type in it stand for themselves."""
+        envelope = placed.envelope
+        kept = _kept(envelope)
+        if envelope["role"] == "system" and kept.get("instructions") and not self.items and self.instructions is None:
+            self.instructions = "".join(block.get("text", "") for block in envelope["content"])
+            return
+        for block in envelope["content"]:
+            if block["type"] == "non_standard":
+                yield block["value"]
+        content = self._content([block for block in envelope["content"] if block["type"] != "non_standard"], placed)
+        if content != []:
+            head = {key: kept[key] for key in ("type", "status") if key in kept} if self._is_own(None, envelope) else {}
+            yield {**head, "role": _role(envelope), "content": content}
+
+    def tool(self, placed: Placed) -> Iterator[dict[str, Any]]:
+        """Spell a result in the item type that belongs to its call."""
+        envelope = placed.envelope
+        call_id = envelope.get("tool_call_id")
+        kept = _kept(envelope) if self._is_own(None, envelope) else {}
+        wanted = CALLS[self._call_types.get(call_id, "function_call")].output
+        key = "id" if wanted == "local_shell_call_output" else "call_id"
+        if kept.get("type") == wanted and "output" in kept:
+            yield {**kept, key: call_id}
+            return
+        head = kept if kept.get("type") == wanted else {"type": wanted}
+        yield {**head, key: call_id, "output": self._content(envelope["content"], placed)}
+
+    def assistant(self, placed: Placed) -> Iterator[dict[str, Any]]:
+        """Spell the items of an assistant message in order; texts that share an id are one output message."""
+        blocks = [block for block in placed.envelope["content"] if block["type"] != "server_tool_result"]
+        for key, group in groupby(blocks, key=_message_key):
+            run = list(group)
+            yield from self._answer(run, placed) if key is not None else self._single(run, placed)
+
+    def _single(self, blocks: Sequence[Block], placed: Placed) -> Iterator[dict[str, Any]]:
+        for block in blocks:
+            item = self._item(block, placed)
+            if item is not None:
+                yield item
+
+    def _item(self, block: Block, placed: Placed) -> dict[str, Any] | None:
+        own = self._is_own(block, placed.envelope)
+        raw = _native(block) if own else None
+        kind = block["type"]
+        if raw is not None and (kind != "server_tool_call" or raw["type"] in HOSTED):
+            item = dict(raw)
+        elif kind == "non_standard":
+            return dict(block["value"])
+        elif kind == "reasoning":
+            item = _reasoning(block)
+        elif kind in ("tool_call", "invalid_tool_call"):
+            item = _call(block, own=own)
+        else:
+            action = "an item that is no native one was left out"
+            self.lose("R3", "dropped", placed, action=action, detail=str(block.get("name")))
+            return None
+        if item.get("type") in CALLS:
+            self._call_types[block.get("id")] = item["type"]
+        return item
+
+    def _answer(self, blocks: list[Block], placed: Placed) -> Iterator[dict[str, Any]]:
+        """Spell texts and refusals of one output message: as such with its own id, else as a plain text (R7)."""
+        extras = blocks[0].get("extras") or {}
+        head = dict(extras.get("item") or {})
+        item_id = blocks[0].get("id")
+        if self._is_own(blocks[0], placed.envelope) and str(item_id).startswith("msg_"):
+            head = head or {"type": "message", "role": "assistant", "status": "completed"}
+            head |= {"phase": extras["phase"]} if extras.get("phase") else {}
+            yield {**head, "id": item_id, "content": [_output_part(block) for block in blocks]}
+            return
+        if any(block.get("annotations") for block in blocks):
+            self.lose("R7", "dropped", placed, action="citations have no form without the message's own id")
+        if any(block["type"] == "refusal" for block in blocks):
+            self.lose("R7", "downgraded", placed, action="a refusal became text")
+        if len(blocks) > 1:
+            self.lose("R7", "merged", placed, action="text parts became one text")
+        text = "".join(block.get("text") or block.get("refusal") or "" for block in blocks)
+        phase = head.get("phase") or extras.get("phase")
+        kept = {key: head[key] for key in ("type",) if key in head}
+        yield {**kept, "role": "assistant", "content": text} | ({"phase": phase} if phase else {})
+
+    def _content(self, blocks: Sequence[Block], placed: Placed) -> Any:
+        """Spell input content: a plain text where there is one text that came as one, else a list of parts."""
+        if not blocks:
+            return "" if placed.envelope["role"] == "tool" else []
+        if len(blocks) == 1 and blocks[0]["type"] == "text" and not self._raw_part(blocks[0], placed.envelope):
+            return blocks[0]["text"]
+        return [self._part(block, placed) for block in blocks]
+
+    def _raw_part(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any] | None:
+        raw = _native(block) if origin_of(block, envelope).get("api") == API else None
+        return dict(raw) if raw is not None and str(raw["type"]).startswith("input_") else None
+
+    def _part(self, block: Block, placed: Placed) -> dict[str, Any]:
+        raw = self._raw_part(block, placed.envelope)
+        if raw is None and block.get("cache_hint") is not None:
+            self.lose("R12", "dropped", placed, action="cache hints have no place here")
+        return raw if raw is not None else _PARTS[block["type"]](block)
+
+    def _follow_reasoning(self) -> None:
+        """Drop reasoning that no item of the model follows (R1)."""
+        kept: list[tuple[dict[str, Any], Placed]] = []
+        followed = False
+        for item, placed in reversed(self.items):
+            kind = item.get("type", "message")
+            if kind == "reasoning" and not followed:
+                self.lose("R1", "dropped", placed, action="reasoning whose item is gone was left out")
+                continue
+            if kind != "reasoning":
+                followed = item.get("role", "assistant") == "assistant" and kind not in OUTPUTS
+            kept.append((item, placed))
+        self.items = kept[::-1]
+
+    def _distinct_ids(self) -> None:
+        """Make ids fit their type and be used once: an optional one goes, a required one is made (R5, R6)."""
+        used: dict[str, int] = {}
+        for item, placed in self.items:
+            kind = item.get("type", "message")
+            prefix = _ID_RULES.get(kind)
+            if prefix is None or ("id" not in item and kind != "reasoning"):
+                continue
+            old = str(item.get("id"))
+            occurrence = used.get(old, 0)
+            used[old] = occurrence + 1
+            fits = old.startswith(prefix) or self.providers != {"openai"}
+            if fits and not occurrence:
+                continue
+            self._replace_id(item, placed, prefix=prefix, occurrence=occurrence, rule="R6" if fits else "R5")
+
+    def _replace_id(self, item: dict[str, Any], placed: Placed, *, prefix: str, occurrence: int, rule: str) -> None:
+        old = item.pop("id", None)
+        if item.get("type") in CALLS:
+            self.lose(rule, "dropped", placed, action="an item id that does not fit was left out", detail=str(old))
+            return
+        id_rule = IdRule(pattern=_ITEM_ID, max_length=64, prefix=prefix, digest_length=40)
+        item["id"] = digest_id(id_rule, str(old), occurrence=occurrence)
+        kind: LossKind = "re-keyed" if old else "synthesized"
+        self.lose(rule, kind, placed, action="an item got an id of its own", detail=f"{old} -> {item['id']}")
+
+
+def _native(block: Block) -> Mapping[str, Any] | None:
+    """Return a block's raw form if it is a part or item as the API spells it."""
+    raw = block.get("raw")
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("type"), str):
+        return None
+    return raw if raw.keys() <= _NATIVE_KEYS.get(raw["type"], raw.keys()) else None
+
+
+def _role(envelope: MessageEnvelope) -> str:
+    developer = envelope["role"] == "system" and envelope.get("role_detail") == "developer"
+    return "developer" if developer else ("user" if envelope["role"] == "other" else envelope["role"])
+
+
+def _kept(envelope: MessageEnvelope) -> Mapping[str, Any]:
+    kept = (envelope.get("extras") or {}).get(NAME)
+    return kept if isinstance(kept, Mapping) else {}
+
+
+def _message_key(block: Block) -> Any:
+    """Tell which output message a block belongs to: None for items of their own."""
+    return (block.get("id"),) if block["type"] in ("text", "refusal") else None
+
+
+def _output_part(block: Block) -> dict[str, Any]:
+    raw = _native(block)
+    if raw is not None and raw["type"] in ("output_text", "refusal"):
+        return dict(raw)
+    if block["type"] == "refusal":
+        return {"type": "refusal", "refusal": block["refusal"]}
+    return {"type": "output_text", "text": block["text"], "annotations": []}
+
+
+def _reasoning(block: Block) -> dict[str, Any]:
+    extras = block.get("extras") or {}
+    texts = extras.get("summary") or ([block["reasoning"]] if block.get("reasoning") else [])
+    item: dict[str, Any] = {"type": "reasoning", "id": block.get("id")}
+    item["summary"] = [{"type": "summary_text", "text": text} for text in texts]
+    return item | ({"encrypted_content": extras["encrypted_content"]} if extras.get("encrypted_content") else {})
+
+
+def _call(block: Block, *, own: bool) -> dict[str, Any]:
+    extras = block.get("extras") or {}
+    head = extras.get("item")
+    if own and isinstance(head, Mapping) and head.get("type") in CALLS:
+        call: dict[str, Any] = {**head, "call_id": block.get("id")}
+        asked = block.get("args")
+        return call | ({"input": (asked or {}).get("__arg1")} if head["type"] == "custom_tool_call" else {})
+    call = {"type": "function_call", "call_id": block.get("id"), "name": block.get("name")}
+    call["arguments"] = write_arguments(block)
+    if own and str(extras.get("item_id")).startswith("fc_"):
+        call["id"] = extras["item_id"]
+    return call
+
+
+def _image(block: Block) -> dict[str, Any]:
+    url = data_url_of(block) or block.get("url")
+    source = {"image_url": url} if url else {"file_id": block.get("file_id")}
+    return {"type": "input_image", **source, "detail": block.get("detail") or "auto"}
+
+
+def _file(block: Block) -> dict[str, Any]:
+    data = data_url_of(block)
+    name = block.get("filename") or f"file.{(block.get('mime_type') or 'application/pdf').rpartition('/')[2]}"
+    if data is not None:
+        return {"type": "input_file", "filename": name, "file_data": data}
+    if block.get("url"):
+        return {"type": "input_file", "file_url": block["url"]}
+    return {"type": "input_file", "file_id": block.get("file_id")}
+
+
+_PARTS: Final[Mapping[str, Callable[[Block], dict[str, Any]]]] = {
+    "text": lambda block: {"type": "input_text", "text": block["text"]},
+    "image": _image,
+    "file": _file,
+}
+_WRITERS: Final[Mapping[str, Callable[[ResponsesWriter, Placed], Iterator[dict[str, Any]]]]] = {
+    "system": ResponsesWriter.client_message,
+    "user": ResponsesWriter.client_message,
+    "other": ResponsesWriter.client_message,
+    "assistant": ResponsesWriter.assistant,
+    "tool": ResponsesWriter.tool,
+}
