@@ -87,6 +87,30 @@ async def aget_blobs(
     return [_bytes_of(store, answer, want) for answer, want in zip(answers, wanted, strict=True)]
 
 
+class StoreCalls:
+    """A store with its time limit, in the form that the drivers call it: batches in, answers out, in order."""
+
+    def __init__(self, store: AnyStore, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> None:
+        self.store = store
+        self.timeout_seconds = timeout_seconds
+
+    def put_all(self, blobs: Sequence[Blob]) -> list[str]:
+        """See `put_blobs`."""
+        return put_blobs(self.store, blobs, timeout_seconds=self.timeout_seconds)
+
+    def get_all(self, refs: Sequence[Wanted]) -> list[bytes | MediaError]:
+        """See `get_blobs`."""
+        return get_blobs(self.store, refs, timeout_seconds=self.timeout_seconds)
+
+    async def aput_all(self, blobs: Sequence[Blob]) -> list[str]:
+        """See `aput_blobs`."""
+        return await aput_blobs(self.store, blobs, timeout_seconds=self.timeout_seconds)
+
+    async def aget_all(self, refs: Sequence[Wanted]) -> list[bytes | MediaError]:
+        """See `aget_blobs`."""
+        return await aget_blobs(self.store, refs, timeout_seconds=self.timeout_seconds)
+
+
 class _Outcome:
     """What a call came to. As a context it holds on to what other people's code raises, whatever that is."""
 

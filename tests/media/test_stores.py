@@ -7,9 +7,6 @@ import resource
 import signal
 import socket
 import stat
-import subprocess
-import sys
-import textwrap
 import threading
 import urllib.request
 from datetime import UTC, datetime, timedelta
@@ -199,36 +196,32 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     assert store.get(ref) == large
 
 
-WRITER = """
-    import hashlib, os, sys
-    from langgraph_portable_checkpoint.media.directory import DirectoryMediaStore
-
-    store = DirectoryMediaStore(sys.argv[1])
-    print("ready", flush=True)
+def _write_until_killed(folder: Path, acknowledge: int) -> None:
+    store = DirectoryMediaStore(folder)
     while True:
-        data = os.urandom(3_000_000)
-        print(store.put(hashlib.sha256(data).hexdigest(), "image/png", data), flush=True)
-"""
+        data = os.urandom(300_000)
+        os.write(acknowledge, store.put(sha256_of(data), "image/png", data).encode() + b"\n")
 
 
 def test_killed_writers_leave_only_whole_blobs(tmp_path: Path) -> None:
     store = DirectoryMediaStore(tmp_path)
     acknowledged: list[str] = []
-    for pause in (0.001, 0.004, 0.007, 0.013, 0.021):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(WRITER), str(tmp_path)], stdout=subprocess.PIPE, text=True
-        )
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == "ready\n"
-        acknowledged.append(writer.stdout.readline().strip())
-        threading.Event().wait(pause)
-        writer.kill()
-        acknowledged += [line.strip() for line in writer.stdout if line.endswith("\n")]
-        writer.wait()
-        writer.stdout.close()
+    for number in range(20):
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(read)
+            _write_until_killed(tmp_path, write)
+        os.close(write)
+        with os.fdopen(read) as lines:
+            acknowledged.append(lines.readline().strip())
+            threading.Event().wait(number / 5000)
+            os.kill(child, signal.SIGKILL)
+            acknowledged += [line.strip() for line in lines if line.endswith("\n")]
+        os.waitpid(child, 0)
     listed = [blob.ref for blob in store.list()]
     assert set(acknowledged) <= set(listed)
-    assert all(len(store.get(ref)) == 3_000_000 for ref in listed)
+    assert all(len(store.get(ref)) == 300_000 for ref in listed)
     left = [file for file in tmp_path.iterdir() if file.name not in listed]
     assert store.purge_unfinished(before=SOON) == len(left)
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(listed)

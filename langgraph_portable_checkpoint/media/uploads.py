@@ -1,0 +1,328 @@
+"""Provider uploads that expire: find them in a conversation, upload what is dead again, rewrite what names it.
+
+Owns the order of checks and the rewriting. Knows no provider and no clock: `refresh_program` is a generator that
+yields frozen steps and is sent the answers; `refresh_uploads` and `arefresh_uploads` run it.
+
+The order is cheapest first: a recorded expiry decides alone; a URI without one is asked for once; only what is dead
+is fetched and uploaded. A URI that is bound to another account is dead. Where another upload of the same bytes still
+lives, it is taken instead.
+
+Source: https://ai.google.dev/gemini-api/docs/files (2026-11): files are kept for 48 hours, and only the project of the
+key that uploaded them can use them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from langchain_core.messages import BaseMessage
+
+from langgraph_portable_checkpoint.media.hooks import NO_HOOKS, MediaHooks
+from langgraph_portable_checkpoint.media.policy import MediaPolicy, expired_text
+from langgraph_portable_checkpoint.media.references import Reference, find_references
+from langgraph_portable_checkpoint.media.shapes import placeholder_part
+from langgraph_portable_checkpoint.media.table import MediaRecord, MediaReport, MediaTable, Upload, utc
+from langgraph_portable_checkpoint.media.walk import Path, replace_at
+
+DEFAULT_MARGIN: Final = timedelta(minutes=5)
+"""What expires this soon counts as dead: the turn takes time too."""
+
+_FIELDS: Final = ("content", "additional_kwargs", "response_metadata", "artifact")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckUpload:
+    """Ask the provider whether a URI still works. Answer: bool."""
+
+    upload: Upload
+
+
+@dataclass(frozen=True, slots=True)
+class FetchBytes:
+    """Fetch a medium from its store. Answer: bytes, or None when they are not to be had."""
+
+    record: MediaRecord
+
+
+@dataclass(frozen=True, slots=True)
+class UploadAgain:
+    """Upload bytes. Answer: Upload, or the new URI."""
+
+    data: bytes
+    record: MediaRecord
+
+
+Step = CheckUpload | FetchBytes | UploadAgain
+
+
+class Refreshed(NamedTuple):
+    """What a refresh came to."""
+
+    values: tuple[Any, ...]
+    """The messages, or whatever was given; the very same object where nothing changed."""
+    changed: tuple[int, ...]
+    """Positions of the values that were rewritten."""
+    records: tuple[MediaRecord, ...]
+    """Records of the media table that are new."""
+    reports: tuple[MediaReport, ...]
+    """expired_reuploaded and expired_no_bytes, one per part."""
+
+
+@dataclass(slots=True)
+class _Refresh:
+    """The state of one refresh: what is known of each URI so far."""
+
+    table: MediaTable
+    now: datetime
+    margin: timedelta
+    account: str | None
+    recheck: bool
+    fates: dict[str, Upload | None] = field(default_factory=dict)
+    """URI -> its living successor (itself when it lives), None when it is dead for good."""
+    records: dict[str, MediaRecord] = field(default_factory=dict)
+
+
+def refresh_program(
+    values: Sequence[Any],
+    table: MediaTable,
+    *,
+    now: datetime,
+    account: str | None = None,
+    recheck: bool = False,
+    margin: timedelta = DEFAULT_MARGIN,
+    turns: Sequence[int | None] = (),
+) -> Generator[Step, Any, Refreshed]:
+    """Refresh the uploads that some messages name.
+
+    Args:
+        values: Messages, message envelopes, or other plain values.
+        table: The thread's media table. It is not changed.
+        now: Aware.
+        account: The account that the next request uses; uploads known to be bound to another one are dead.
+        recheck: Ask for every URI whatever is recorded: for the retry after a request that failed naming a file.
+        margin: How long a URI must still live.
+        turns: The turn of each value, for the report.
+    """
+    refresh = _Refresh(table, utc(now), margin, account, recheck)
+    rewritten: dict[int, Any] = {}
+    reports: list[MediaReport] = []
+    for position, value in enumerate(values):
+        changes: dict[Path, Callable[[Any], Any]] = {}
+        for found in _uploads_in(value, table):
+            if found.uri not in refresh.fates:
+                refresh.fates[found.uri] = yield from _fate(refresh, found)
+            successor = refresh.fates[found.uri]
+            if successor is None or successor.uri != found.uri:
+                path, change = _change(found, successor, table)
+                changes[path] = change
+                turn = turns[position] if position < len(turns) else None
+                reports.append(_report(found, successor, table, message=_name(value, position), turn=turn))
+        if changes:
+            rewritten[position] = _rewritten(value, changes)
+    fresh = tuple(rewritten.get(position, value) for position, value in enumerate(values))
+    return Refreshed(fresh, tuple(rewritten), tuple(refresh.records.values()), tuple(reports))
+
+
+def refresh_uploads(
+    values: Sequence[Any],
+    table: MediaTable,
+    *,
+    now: datetime,
+    fetch: Callable[[MediaRecord], bytes | None],
+    upload: Callable[[bytes, MediaRecord], Upload | str],
+    check: Callable[[Upload], bool] | None = None,
+    hooks: MediaHooks = NO_HOOKS,
+    **options: Any,
+) -> Refreshed:
+    """Run `refresh_program` with blocking callables; `options` are its own.
+
+    Args:
+        values: See `refresh_program`.
+        table: See `refresh_program`.
+        now: See `refresh_program`.
+        fetch: Gives a medium's bytes, or None.
+        upload: Uploads them and returns the URI, or an Upload that also says when it expires. What it raises passes
+            through, and nothing is rewritten.
+        check: Says whether a URI still works; without it, one of unknown expiry is taken to work.
+        hooks: `on_expired` hears of every part that was rewritten.
+        **options: See `refresh_program`.
+    """
+    program = refresh_program(values, table, now=now, **options)
+    answers = _answers(fetch, upload, check)
+    answer: Any = None
+    while True:
+        try:
+            step = program.send(answer)
+        except StopIteration as done:
+            return _announced(done.value, hooks)
+        answer = answers[type(step)](step)
+
+
+async def arefresh_uploads(
+    values: Sequence[Any],
+    table: MediaTable,
+    *,
+    now: datetime,
+    fetch: Callable[[MediaRecord], bytes | Awaitable[bytes | None] | None],
+    upload: Callable[[bytes, MediaRecord], Upload | str | Awaitable[Upload | str]],
+    check: Callable[[Upload], bool | Awaitable[bool]] | None = None,
+    hooks: MediaHooks = NO_HOOKS,
+    **options: Any,
+) -> Refreshed:
+    """Run `refresh_program` with callables that may be awaited; see `refresh_uploads`."""
+    program = refresh_program(values, table, now=now, **options)
+    answers = _answers(fetch, upload, check)
+    answer: Any = None
+    while True:
+        try:
+            step = program.send(answer)
+        except StopIteration as done:
+            return _announced(done.value, hooks)
+        answer = answers[type(step)](step)
+        if inspect.isawaitable(answer):
+            answer = await answer
+
+
+class UploadPlan(NamedTuple):
+    """What to remember of an upload that a host has made."""
+
+    record: MediaRecord
+    keep_bytes: bool
+    """Whether the bytes are to be stored, so that they can be uploaded again."""
+    report: MediaReport | None
+    """over_inline_threshold, when they are not: the part will be lost when the upload expires."""
+
+
+def plan_upload(
+    table: MediaTable, upload: Upload, *, policy: MediaPolicy, external: bool, sha256: str | None = None,
+    mime_type: str | None = None, size_bytes: int | None = None, turn: int | None = None,
+) -> UploadPlan:  # fmt: skip
+    """Plan the record of an upload, and whether its bytes are kept.
+
+    Args:
+        table: The thread's media table. It is not changed.
+        upload: What the provider gave.
+        policy: `max_inline_bytes` bounds what is kept in the thread itself.
+        external: Whether the saver has a media store of its own beside Redis: then bytes of any size are kept.
+        sha256: Of the bytes, in hex; None when the host has only the URI.
+        mime_type: Of the medium.
+        size_bytes: Of the medium.
+        turn: The turn that brought it in.
+    """
+    known = (table.by_digest(sha256) if sha256 else None) or table.by_uri(upload.uri)
+    record = known or MediaRecord(mime_type=mime_type, size_bytes=size_bytes, first_turn=turn)
+    record = replace(record, sha256=record.sha256 or sha256).with_upload(upload)
+    limit = policy.max_inline_bytes
+    fits = external or limit is None or (size_bytes or 0) <= limit
+    if sha256 is None or record.ref is not None or fits:
+        return UploadPlan(record, sha256 is not None and record.ref is None, None)
+    report = MediaReport(
+        reason="over_inline_threshold", mime_type=mime_type, size_bytes=size_bytes, turn=turn, sha256=sha256,
+        uri=upload.uri, expires_at=upload.expires_at,
+    )  # fmt: skip
+    return UploadPlan(record, False, report)
+
+
+def _answers(fetch: Any, upload: Any, check: Any) -> Mapping[type, Callable[[Any], Any]]:
+    return {
+        CheckUpload: lambda step: True if check is None else check(step.upload),
+        FetchBytes: lambda step: fetch(step.record),
+        UploadAgain: lambda step: upload(step.data, step.record),
+    }
+
+
+def _announced(refreshed: Refreshed, hooks: MediaHooks) -> Refreshed:
+    if hooks.on_expired is not None:
+        for report in refreshed.reports:
+            hooks.on_expired(report)
+    return refreshed
+
+
+def _uploads_in(value: Any, table: MediaTable) -> list[Reference]:
+    """List the references that can expire: those of the table, and Gemini's."""
+    fields = _fields(value) if isinstance(value, BaseMessage) else value
+    return [
+        found
+        for found in find_references(fields)
+        if found.kind == "google_file_uri" or table.by_uri(found.uri) is not None
+    ]
+
+
+def _fate(refresh: _Refresh, found: Reference) -> Generator[Step, Any, Upload | None]:
+    """Find out what a URI's place is to hold: the URI itself, another one, or nothing."""
+    record = refresh.table.by_uri(found.uri) or MediaRecord(
+        mime_type=found.mime_type, size_bytes=found.size_bytes, uploads=(Upload(uri=found.uri),)
+    )
+    named = next(upload for upload in record.uploads if upload.uri == found.uri)
+    for upload in (named, *(other for other in reversed(record.uploads) if other is not named)):
+        if (yield from _lives(refresh, upload)):
+            return upload
+    if record.sha256 is None:
+        return None
+    done = refresh.records.get(record.sha256)
+    if done is not None:
+        return done.uploads[-1]
+    data = yield FetchBytes(record)
+    if data is None:
+        return None
+    answer = yield UploadAgain(data, record)
+    fresh = Upload(uri=answer, account=refresh.account, uploaded_at=refresh.now) if isinstance(answer, str) else answer
+    refresh.records[record.sha256] = record.with_upload(fresh)
+    return fresh
+
+
+def _lives(refresh: _Refresh, upload: Upload) -> Generator[Step, Any, bool]:
+    foreign = None not in (refresh.account, upload.account) and refresh.account != upload.account
+    if foreign or (upload.expires_at is not None and upload.expires_at <= refresh.now + refresh.margin):
+        return False
+    if upload.expires_at is not None and not refresh.recheck:
+        return True
+    return bool((yield CheckUpload(upload)))
+
+
+def _change(found: Reference, successor: Upload | None, table: MediaTable) -> tuple[Path, Callable[[Any], Any]]:
+    if successor is not None:
+        uri = successor.uri
+        return found.path, lambda _: uri
+    record = table.by_uri(found.uri) or MediaRecord(size_bytes=found.size_bytes)
+    text = expired_text(found.mime_type or record.mime_type, record.size_bytes)
+    return found.path[: found.part], partial(placeholder_part, text=text)
+
+
+def _report(
+    found: Reference, successor: Upload | None, table: MediaTable, *, message: str | int, turn: int | None
+) -> MediaReport:
+    record = table.by_uri(found.uri)
+    named = [upload for upload in record.uploads if upload.uri == found.uri] if record else []
+    return MediaReport(
+        reason="expired_no_bytes" if successor is None else "expired_reuploaded",
+        mime_type=found.mime_type or (record.mime_type if record else None),
+        size_bytes=record.size_bytes if record else found.size_bytes,
+        message=message,
+        turn=turn,
+        sha256=record.sha256 if record else None,
+        uri=found.uri,
+        new_uri=successor.uri if successor else None,
+        expires_at=named[0].expires_at if named else None,
+    )
+
+
+def _name(value: Any, position: int) -> str | int:
+    name = value.id if isinstance(value, BaseMessage) else value.get("id") if isinstance(value, dict) else None
+    return name if isinstance(name, str) else position
+
+
+def _fields(message: BaseMessage) -> dict[str, Any]:
+    return {name: getattr(message, name) for name in _FIELDS if hasattr(message, name)}
+
+
+def _rewritten(value: Any, changes: Mapping[Path, Callable[[Any], Any]]) -> Any:
+    if not isinstance(value, BaseMessage):
+        return replace_at(value, changes)
+    fields = replace_at(_fields(value), changes)
+    return value.model_copy(update={str(path[0]): fields[path[0]] for path in changes})

@@ -1,0 +1,261 @@
+"""Provider uploads that expire: what is asked, what is uploaded again, what becomes a placeholder."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from langgraph_portable_checkpoint.media.hooks import MediaHooks
+from langgraph_portable_checkpoint.media.policy import MediaPolicy
+from langgraph_portable_checkpoint.media.table import MediaRecord, MediaReport, MediaTable, Upload
+from langgraph_portable_checkpoint.media.uploads import (
+    CheckUpload,
+    FetchBytes,
+    Refreshed,
+    UploadAgain,
+    arefresh_uploads,
+    plan_upload,
+    refresh_program,
+    refresh_uploads,
+)
+
+NOW = datetime(2026, 1, 5, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+BASE = "https://generativelanguage.googleapis.com/v1beta/files/"
+OLD, NEW = BASE + "old", BASE + "new"
+SHA = "ab" * 32
+DATA = b"the bytes"
+
+
+def media(uri: str = OLD) -> dict[str, Any]:
+    return {"type": "media", "file_uri": uri, "mime_type": "audio/wav"}
+
+
+def question(*uris: str, **fields: Any) -> HumanMessage:
+    return HumanMessage([{"type": "text", "text": "listen"}, *map(media, uris)], id="q", **fields)
+
+
+def table(*uploads: Upload, sha256: str | None = SHA, ref: str | None = "r") -> MediaTable:
+    return MediaTable([MediaRecord(sha256=sha256, mime_type="audio/wav", size_bytes=9, ref=ref, uploads=uploads)])
+
+
+EXPIRED = Upload(uri=OLD, expires_at=NOW - HOUR, account="a")
+ALIVE = Upload(uri=OLD, expires_at=NOW + HOUR, account="a")
+UNKNOWN = Upload(uri=OLD)
+
+
+class Provider:
+    """Answers for a provider and a store, and remembers what it was asked."""
+
+    def __init__(self, alive: tuple[str, ...] = (), data: bytes | None = DATA) -> None:
+        self.alive = alive
+        self.data = data
+        self.asked: list[Any] = []
+
+    def check(self, upload: Upload) -> bool:
+        self.asked.append(("check", upload.uri))
+        return upload.uri in self.alive
+
+    def fetch(self, record: MediaRecord) -> bytes | None:
+        self.asked.append(("fetch", record.sha256))
+        return self.data
+
+    def upload(self, data: bytes, record: MediaRecord) -> Upload | str:
+        self.asked.append(("upload", data))
+        return Upload(uri=NEW, expires_at=NOW + 48 * HOUR)
+
+
+Run = Callable[..., Refreshed]
+
+
+@pytest.fixture(params=["blocking", "async callables", "blocking callables, awaited"])
+def run(request: pytest.FixtureRequest) -> Run:
+    def awaited(call: Any) -> Any:
+        async def answer(*arguments: Any) -> Any:
+            await asyncio.sleep(0)
+            return call(*arguments)
+
+        return answer
+
+    def refresh(values: Any, known: MediaTable, provider: Provider, **options: Any) -> Refreshed:
+        calls = {"fetch": provider.fetch, "upload": provider.upload, "check": provider.check}
+        if request.param == "blocking":
+            return refresh_uploads(values, known, now=NOW, **calls, **options)
+        if request.param == "async callables":
+            calls = {name: awaited(call) for name, call in calls.items()}
+        return asyncio.run(arefresh_uploads(values, known, now=NOW, **calls, **options))
+
+    return refresh
+
+
+def test_an_upload_that_lives_on_costs_no_call(run: Run) -> None:
+    messages = [question(OLD), AIMessage("ok")]
+    provider = Provider()
+    refreshed = run(messages, table(ALIVE), provider)
+    assert refreshed == ((messages[0], messages[1]), (), (), ())
+    assert refreshed.values[0] is messages[0]
+    assert provider.asked == []
+
+
+def test_an_expired_upload_is_made_again_and_everything_that_names_it_is_rewritten(run: Run) -> None:
+    messages = [question(OLD), AIMessage("ok"), question(OLD, OLD)]
+    before = [message.model_copy(deep=True) for message in messages]
+    provider = Provider()
+    known = table(EXPIRED)
+    refreshed = run(messages, known, provider, turns=[0, 0, 1])
+    assert provider.asked == [("fetch", SHA), ("upload", DATA)]
+    assert refreshed.changed == (0, 2)
+    assert refreshed.values == (question(NEW), messages[1], question(NEW, NEW))
+    assert messages == before
+    [record] = refreshed.records
+    assert [upload.uri for upload in record.uploads] == [OLD, NEW]
+    assert known.by_uri(NEW) is None
+    assert [(report.reason, report.uri, report.new_uri, report.turn) for report in refreshed.reports] == [
+        ("expired_reuploaded", OLD, NEW, 0),
+        ("expired_reuploaded", OLD, NEW, 1),
+        ("expired_reuploaded", OLD, NEW, 1),
+    ]
+    assert refreshed.reports[0].message == "q"
+    assert refreshed.reports[0].expires_at == EXPIRED.expires_at
+
+
+@pytest.mark.parametrize(("known", "data"), [(table(EXPIRED, sha256=None), DATA), (table(EXPIRED), None)])
+def test_an_expired_upload_without_bytes_becomes_a_placeholder(run: Run, known: MediaTable, data: Any) -> None:
+    refreshed = run([question(OLD)], known, Provider(data=data))
+    assert refreshed.values[0].content[1] == {"type": "text", "text": "[audio/wav, 9 B, expired at the provider]"}
+    assert [report.reason for report in refreshed.reports] == ["expired_no_bytes"]
+    assert refreshed.records == ()
+
+
+def test_an_upload_of_unknown_expiry_is_asked_for_once(run: Run) -> None:
+    provider = Provider(alive=(OLD,))
+    messages = [question(OLD), question(OLD)]
+    assert run(messages, table(UNKNOWN), provider).changed == ()
+    assert provider.asked == [("check", OLD)]
+
+
+def test_a_uri_that_the_table_does_not_know_is_asked_for(run: Run) -> None:
+    provider = Provider()
+    refreshed = run([question(OLD)], MediaTable(), provider)
+    assert provider.asked == [("check", OLD)]
+    assert [report.reason for report in refreshed.reports] == ["expired_no_bytes"]
+
+
+def test_an_upload_of_another_account_is_dead(run: Run) -> None:
+    assert run([question(OLD)], table(ALIVE), Provider(), account="b").values == (question(NEW),)
+    assert run([question(OLD)], table(ALIVE), Provider(), account="a").changed == ()
+
+
+def test_another_living_upload_of_the_same_bytes_is_taken(run: Run) -> None:
+    provider = Provider()
+    other = Upload(uri=BASE + "other", expires_at=NOW + HOUR)
+    refreshed = run([question(OLD)], table(EXPIRED, other), provider)
+    assert refreshed.values == (question(other.uri),)
+    assert provider.asked == []
+
+
+def test_after_a_request_that_failed_every_uri_is_asked_for(run: Run) -> None:
+    provider = Provider()
+    assert run([question(OLD)], table(ALIVE), provider, recheck=True).values == (question(NEW),)
+    assert provider.asked[0] == ("check", OLD)
+
+
+def test_what_expires_during_the_turn_counts_as_expired(run: Run) -> None:
+    soon = Upload(uri=OLD, expires_at=NOW + timedelta(minutes=1))
+    assert run([question(OLD)], table(soon), Provider()).changed == (0,)
+    assert run([question(OLD)], table(soon), Provider(), margin=timedelta(0)).changed == ()
+
+
+def test_links_that_do_not_expire_are_left_alone(run: Run) -> None:
+    link = HumanMessage([{"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}])
+    provider = Provider()
+    assert run([link], MediaTable(), provider).changed == ()
+    assert provider.asked == []
+
+
+def test_other_providers_files_are_refreshed_when_the_table_knows_them(run: Run) -> None:
+    message = ToolMessage([{"type": "file", "file_id": "file-1"}], tool_call_id="t")
+    refreshed = run([message], table(Upload(uri="file-1", expires_at=NOW - HOUR)), Provider())
+    assert refreshed.values[0].content == [{"type": "file", "file_id": NEW}]
+
+
+def test_envelopes_and_native_parts_are_rewritten_in_their_own_form(run: Run) -> None:
+    native = {"role": "user", "parts": [{"fileData": {"fileUri": OLD, "mimeType": "audio/wav"}}]}
+    assert run([native], table(EXPIRED), Provider()).values[0]["parts"] == [
+        {"fileData": {"fileUri": NEW, "mimeType": "audio/wav"}}
+    ]
+    assert run([native], table(EXPIRED), Provider(data=None)).values[0]["parts"] == [
+        {"text": "[audio/wav, 9 B, expired at the provider]"}
+    ]
+
+
+def test_the_host_hears_of_every_rewritten_part(run: Run) -> None:
+    heard: list[MediaReport] = []
+    refreshed = run([question(OLD, OLD)], table(EXPIRED), Provider(), hooks=MediaHooks(on_expired=heard.append))
+    assert tuple(heard) == refreshed.reports
+
+
+def test_an_upload_that_fails_leaves_everything_as_it_was() -> None:
+    class Down(Provider):
+        def upload(self, data: bytes, record: MediaRecord) -> Upload | str:
+            raise ConnectionError("down")
+
+    provider = Down()
+    with pytest.raises(ConnectionError):
+        refresh_uploads([question(OLD)], table(EXPIRED), now=NOW, fetch=provider.fetch, upload=provider.upload)
+
+
+def test_the_program_asks_in_order_of_cost() -> None:
+    program = refresh_program([question(OLD)], table(UNKNOWN), now=NOW)
+    assert program.send(None) == CheckUpload(UNKNOWN)
+    assert isinstance(program.send(False), FetchBytes)
+    assert isinstance(program.send(DATA), UploadAgain)
+    with pytest.raises(StopIteration) as done:
+        program.send("https://files/new")
+    [record] = done.value.value.records
+    assert record.uploads[-1] == Upload(uri="https://files/new", uploaded_at=NOW)
+
+
+def test_without_a_check_an_upload_of_unknown_expiry_is_trusted() -> None:
+    provider = Provider()
+    refreshed = refresh_uploads([question(OLD)], table(UNKNOWN), now=NOW, fetch=provider.fetch, upload=provider.upload)
+    assert refreshed.changed == ()
+
+
+@pytest.mark.parametrize(
+    ("size", "external", "limit", "keeps"),
+    [(9, False, 10, True), (11, False, 10, False), (11, True, 10, True), (11, False, None, True)],
+)
+def test_the_bytes_of_an_upload_are_kept_where_they_fit(
+    size: int, external: bool, limit: int | None, keeps: bool
+) -> None:
+    plan = plan_upload(
+        MediaTable(),
+        ALIVE,
+        policy=MediaPolicy(max_inline_bytes=limit),
+        external=external,
+        sha256=SHA,
+        mime_type="audio/wav",
+        size_bytes=size,
+        turn=3,
+    )
+    assert plan.keep_bytes is keeps
+    assert plan.record.first_turn == 3
+    assert plan.record.uploads == (ALIVE,)
+    assert (plan.report.reason if plan.report else None) == (None if keeps else "over_inline_threshold")
+
+
+def test_an_upload_of_known_bytes_joins_their_record() -> None:
+    plan = plan_upload(table(EXPIRED), Upload(uri=NEW), policy=MediaPolicy(), external=False, sha256=SHA)
+    assert [upload.uri for upload in plan.record.uploads] == [OLD, NEW]
+    assert (plan.keep_bytes, plan.report) == (False, None)
+
+
+def test_an_upload_without_bytes_is_recorded_by_its_uri() -> None:
+    plan = plan_upload(MediaTable(), ALIVE, policy=MediaPolicy(), external=False)
+    assert (plan.record.sha256, plan.keep_bytes, plan.report) == (None, False, None)
