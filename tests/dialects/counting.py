@@ -122,5 +122,5 @@ def of_envelopes(envelopes: Any) -> Counts:
         found["call"] += sum(kind in ("tool_call", "invalid_tool_call") for kind in kinds)
         found["media"] += sum(kind in ("image", "audio", "video", "file") for kind in kinds)
         found["reasoning"] += kinds.count("reasoning")
-        found["text"] += kinds.count("text")
+        found["text"] += kinds.count("text") * (envelope["role"] == "assistant")
     return found

@@ -1,0 +1,195 @@
+"""Codex rollouts and exec streams: what the model saw, and a word on everything else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from langgraph_portable_checkpoint.dialects.base import ImportOptions
+from langgraph_portable_checkpoint.dialects.codex import Codex
+from langgraph_portable_checkpoint.dialects.report import Report
+from langgraph_portable_checkpoint.errors import DialectError, MalformedHistoryError
+from tests.dialects import counting
+from tests.dialects.made import JSON
+
+DIALECT = Codex()
+
+
+def read(payload: Any) -> tuple[list[Any], list[Any]]:
+    report = Report(target="codex")
+    envelopes = DIALECT.parse(payload, ImportOptions(), report)
+    assert {(loss.rule, loss.kind) for loss in report} <= {(loss.rule, loss.kind) for loss in DIALECT.LOSSES}
+    return envelopes, list(report)
+
+
+def item(**payload: Any) -> dict[str, Any]:
+    return {"timestamp": "2026-01-01T00:00:00Z", "type": "response_item", "payload": payload}
+
+
+def said(role: str, text: str) -> dict[str, Any]:
+    kind = "output_text" if role == "assistant" else "input_text"
+    return item(type="message", role=role, content=[{"type": kind, "text": text}])
+
+
+def test_recorded_files_hold_what_their_lines_hold(corpus: Path) -> None:
+    paths = sorted((corpus / "codex").glob("*.jsonl"))
+    assert len(paths) == 10
+    for path in paths:
+        stream = "exec_json" in path.name
+        expected = (counting.codex_exec if stream else counting.codex_rollout)(path)
+        found = counting.of_envelopes(read(path.read_bytes())[0])
+        for key in expected:
+            assert found[key] == expected[key], (path.name, key)
+        assert DIALECT.recognises(path.read_text()) > 0.9
+
+
+def test_a_rollout_is_the_items_with_the_model_of_their_turn() -> None:
+    envelopes, losses = read(
+        [
+            {"type": "session_meta", "payload": {"id": "s", "base_instructions": {"text": "You are Codex."}}},
+            said("user", "<environment_context>...</environment_context>"),
+            said("user", "list files"),
+            {"type": "turn_context", "payload": {"model": "gpt-5-codex"}},
+            {"type": "event_msg", "payload": {"type": "agent_message", "message": "I list."}},
+            item(type="reasoning", summary=[], encrypted_content="gAAA"),
+            item(type="function_call", name="shell", arguments='{"command":["ls"]}', call_id="c1"),
+            item(type="function_call_output", call_id="c1", output={"content": "no", "success": False}),
+            said("assistant", "Nothing."),
+            item(type="ghost_snapshot", ghost_commit={}),
+        ]
+    )
+    assert [one["role"] for one in envelopes] == ["system", "user", "user", "assistant", "tool", "assistant"]
+    assert [one.get("typed_by_user", True) for one in envelopes[1:3]] == [False, True]
+    assert envelopes[3]["origin"]["model"] == "gpt-5-codex"
+    assert [block["type"] for block in envelopes[3]["content"]] == ["reasoning", "tool_call"]
+    assert (envelopes[4]["status"], envelopes[4]["content"][0]["text"]) == ("error", "no")
+    assert envelopes[5]["created_at"] == "2026-01-01T00:00:00Z"
+    assert [loss.detail for loss in losses] == ["event_msg 1, response_item 1, session_meta 1, turn_context 1"]
+
+
+def test_a_compaction_replaces_what_stands_before_it() -> None:
+    old = [said("user", "old"), said("assistant", "old answer")]
+    summary, losses = read([*old, {"type": "compacted", "payload": {"message": "Summary"}}, said("user", "new")])
+    assert [(one["content"][0]["text"], one.get("typed_by_user", True)) for one in summary] == [
+        ("Summary", False),
+        ("new", True),
+    ]
+    assert [(loss.rule, loss.kind, loss.path) for loss in losses] == [("CX3", "dropped", "line 3")]
+    history = [said("user", "kept")["payload"]]
+    replaced, _ = read([*old, {"type": "compacted", "payload": {"message": "", "replacement_history": history}}])
+    assert [one["content"][0]["text"] for one in replaced] == ["kept"]
+
+
+def test_an_aborted_turn_is_told() -> None:
+    _, losses = read(
+        [said("user", "q"), {"type": "event_msg", "payload": {"type": "turn_aborted", "reason": "interrupted"}}]
+    )
+    assert ("CX4", "unresolved", "interrupted") in {(loss.rule, loss.kind, loss.detail) for loss in losses}
+
+
+def test_items_of_a_stream_become_calls_with_results() -> None:
+    def done(**fields: Any) -> dict[str, Any]:
+        return {"type": "item.completed", "item": fields}
+
+    envelopes, losses = read(
+        [
+            {"type": "thread.started", "thread_id": "t"},
+            done(id="i0", type="reasoning", text="hm"),
+            done(id="i1", type="command_execution", command="ls", aggregated_output="x", exit_code=2, status="failed"),
+            done(
+                id="i2",
+                type="mcp_tool_call",
+                server="fs",
+                tool="read",
+                arguments={"p": 1},
+                result={"content": [{"type": "text", "text": "data"}]},
+                status="completed",
+            ),
+            done(id="i3", type="file_change", changes=[{"path": "a", "kind": "add"}], status="completed"),
+            done(id="i4", type="web_search", query="q"),
+            done(id="i5", type="novelty"),
+            done(id="i6", type="error", message="oops"),
+            {
+                "type": "item.started",
+                "item": {"id": "i7", "type": "command_execution", "command": "sleep", "status": "in_progress"},
+            },
+            {"type": "turn.failed", "error": {"message": "killed"}},
+        ]
+    )
+    calls = [
+        (block["id"], block["name"]) for one in envelopes for block in one["content"] if block["type"] == "tool_call"
+    ]
+    assert calls == [("i1", "shell"), ("i2", "fs__read"), ("i3", "apply_patch"), ("i7", "shell")]
+    results = [
+        (one["tool_call_id"], one["status"], one["content"][0]["text"]) for one in envelopes if one["role"] == "tool"
+    ]
+    assert results == [("i1", "error", "x"), ("i2", "success", "data"), ("i3", "success", "completed")]
+    assert [block["type"] for block in envelopes[-1]["content"]] == ["server_tool_call", "non_standard", "tool_call"]
+    assert [loss.detail for loss in losses if loss.rule == "CX4"] == ["a stream does not hold it", "oops", "killed"]
+
+
+def test_corrupt_lines_and_items_are_told_with_their_numbers() -> None:
+    good = json.dumps(said("user", "q"))
+    bad = json.dumps(item(type="function_call_output", output="x"))
+    envelopes, losses = read("\n".join([good, '{"type":', bad, '{"type":"event_msg","payload":{"a":"\\ud800"}}']))
+    assert len(envelopes) == 1
+    assert [(loss.rule, loss.path) for loss in losses if loss.rule == "CX1"] == [
+        ("CX1", "line 2"),
+        ("CX1", "line 4"),
+        ("CX1", "line 3"),
+    ]
+
+
+@pytest.mark.parametrize("payload", [None, 3, "", [], "not json", '{"type":"user"}', [1]])
+def test_what_is_no_codex_file_is_refused(payload: Any) -> None:
+    with pytest.raises(MalformedHistoryError):
+        read(payload)
+
+
+def test_these_files_are_only_read() -> None:
+    with pytest.raises(DialectError):
+        DIALECT.render([], None, Report())  # type: ignore[arg-type]
+
+
+KINDS = ["message", "reasoning", "function_call", "function_call_output", "web_search_call", "x", "local_shell_call"]
+ITEMS = st.fixed_dictionaries(
+    {"type": st.sampled_from(KINDS)},
+    optional=dict.fromkeys(("role", "content", "call_id", "output", "arguments", "summary", "name", "id"), JSON),
+)
+STREAMED = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(
+            ["agent_message", "reasoning", "command_execution", "mcp_tool_call", "todo_list", "web_search", "x"]
+        )
+    },
+    optional=dict.fromkeys(
+        ("id", "text", "command", "status", "exit_code", "result", "error", "arguments", "items"), JSON
+    ),
+)
+LINES = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "type": st.sampled_from(["response_item", "event_msg", "session_meta", "compacted", "turn_context"]),
+            "payload": ITEMS | JSON,
+        }
+    ),
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["item.completed", "item.started", "turn.completed", "turn.failed"])},
+        optional={"item": STREAMED | JSON, "usage": JSON, "error": JSON},
+    ),
+    JSON,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(LINES, max_size=6))
+def test_any_lines_are_read_or_refused(lines: list[Any]) -> None:
+    try:
+        read(lines)
+    except MalformedHistoryError:
+        return
