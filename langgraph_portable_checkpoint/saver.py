@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar, cast
@@ -39,6 +40,9 @@ Version = int | float | str
 OnConflict = Literal["allow", "warn", "raise"]
 DEFAULT_PREFIX: Final = "lpc"
 PAGE: Final = listing.PAGE
+POOL_SIZE: Final = 64
+"""Connections of a client made from a URL; more calls at once than this wait for one."""
+POOL_WAIT_SECONDS: Final = 60
 
 
 class PortableRedisSaver(BaseCheckpointSaver[Any]):
@@ -112,10 +116,22 @@ class PortableRedisSaver(BaseCheckpointSaver[Any]):
         import redis
         import redis.asyncio
 
-        kinds = (redis.RedisCluster, redis.asyncio.RedisCluster) if cluster else (redis.Redis, redis.asyncio.Redis)
-        redis.connection.parse_url(url)
-        clients = Clients(make=lambda: kinds[0].from_url(url), make_async=lambda: kinds[1].from_url(url))
-        return cls(_clients=clients, **options)
+        redis.connection.parse_url(url)  # type: ignore[no-untyped-call]
+        if cluster:
+            make, make_async = partial(redis.RedisCluster.from_url, url), partial(redis.asyncio.RedisCluster.from_url, url)
+            return cls(_clients=Clients(make=make, make_async=make_async), **options)
+
+        def connect() -> Any:
+            pool = redis.BlockingConnectionPool.from_url(url, max_connections=POOL_SIZE, timeout=POOL_WAIT_SECONDS)
+            return redis.Redis.from_pool(pool)
+
+        def connect_async() -> Any:
+            pool = redis.asyncio.BlockingConnectionPool.from_url(
+                url, max_connections=POOL_SIZE, timeout=POOL_WAIT_SECONDS
+            )
+            return redis.asyncio.Redis.from_pool(pool)
+
+        return cls(_clients=Clients(make=connect, make_async=connect_async), **options)
 
     @classmethod
     def embedded(cls, path: str | os.PathLike[str], **options: Any) -> Self:
@@ -177,7 +193,7 @@ class PortableRedisSaver(BaseCheckpointSaver[Any]):
         self._core.check_open()
         if not self._clients.can_await:
             return await asyncio.to_thread(self._run, program)
-        return await AsyncDriver(self._clients.asynchronous()).run(program)
+        return await AsyncDriver(await self._clients.asynchronous()).run(program)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read a checkpoint: the one named in the config, or the head of its namespace.

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..errors import ClientMissingError
@@ -18,13 +18,27 @@ from ..errors import ClientMissingError
 Make = Callable[[], Any]
 
 
+class _Held(NamedTuple):
+    client: Any
+    guard: AsyncGenerator[None, None]
+
+
+async def _until_loop_ends(client: Any) -> AsyncGenerator[None, None]:
+    """Close a client when the event loop shuts its generators down, which it does before it closes."""
+    try:
+        yield
+    finally:
+        await _aclose(client)
+
+
 class Clients:
     """Hands out the client to use right now.
 
     Args:
-        blocking: A ready blocking client, or a maker of one.
-        asynchronous: A ready asyncio client, or a maker of one per event loop.
-        owned: Whether the makers' clients are ours to close.
+        client: A ready blocking client; the caller's to close.
+        async_client: A ready asyncio client; the caller's to close.
+        make: Makes a blocking client.
+        make_async: Makes an asyncio client for the running event loop.
     """
 
     def __init__(
@@ -39,7 +53,7 @@ class Clients:
         self._async_client = async_client
         self._make = make
         self._make_async = make_async
-        self._by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, _Held] = WeakKeyDictionary()
         self._lock = Lock()
 
     @property
@@ -67,22 +81,23 @@ class Clients:
                 self._client = self._client or self._make()
         return self._client
 
-    def asynchronous(self) -> Any:
-        """Return the asyncio client of the running event loop."""
+    async def asynchronous(self) -> Any:
+        """Return the asyncio client of the running event loop, made at the loop's first call and closed at its end."""
         if self._async_client is not None:
             return self._async_client
         loop = asyncio.get_running_loop()
-        client = self._by_loop.get(loop)
-        if client is None:
+        held = self._by_loop.get(loop)
+        if held is None:
             assert self._make_async is not None
-            with self._lock:
-                self._drop_dead_loops()
-                client = self._by_loop[loop] = self._make_async()
-        return client
+            self._drop_dead_loops()
+            client = self._make_async()
+            held = self._by_loop[loop] = _Held(client, _until_loop_ends(client))
+            await anext(held.guard)
+        return held.client
 
     def _drop_dead_loops(self) -> None:
         for loop in [loop for loop in list(self._by_loop) if loop.is_closed()]:
-            _abandon(self._by_loop.pop(loop))
+            _abandon(self._by_loop.pop(loop).client)
 
     def close(self) -> None:
         """Close the clients made here. Async clients of a loop that still runs are closed by `aclose`, or by its end."""
@@ -91,7 +106,7 @@ class Clients:
             self._client = None
         with self._lock:
             for loop in list(self._by_loop):
-                client = self._by_loop.pop(loop)
+                client = self._by_loop.pop(loop).client
                 if loop.is_running():
                     asyncio.run_coroutine_threadsafe(_aclose(client), loop)
                 else:
@@ -99,9 +114,9 @@ class Clients:
 
     async def aclose(self) -> None:
         """Close the clients made here, the running loop's in good order."""
-        client = self._by_loop.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await _aclose(client)
+        held = self._by_loop.pop(asyncio.get_running_loop(), None)
+        if held is not None:
+            await held.guard.aclose()
         self.close()
 
 

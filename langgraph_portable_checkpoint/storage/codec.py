@@ -128,10 +128,13 @@ class ValueCodec:
         """Rebuild a message exactly as the serializer would."""
         return self.load("msgpack", self.message_bytes(envelope, message_id))
 
-    @staticmethod
-    def message_bytes(envelope: Mapping[str, Any], message_id: str | None) -> bytes:
+    def message_fields(self, envelope: Mapping[str, Any], message_id: str | None) -> tuple[str, str, dict[str, Any]]:
+        """Rebuild module, class name and fields of a message."""
+        return from_envelope(envelope, id=message_id, loads=lambda data: self.load("msgpack", data))
+
+    def message_bytes(self, envelope: Mapping[str, Any], message_id: str | None) -> bytes:
         """Rebuild the bytes that LangGraph's encoder makes of the message."""
-        module, name, fields = from_envelope(envelope, id=message_id)
+        module, name, fields = self.message_fields(envelope, message_id)
         packed = _native_encode((module, name, fields, "model_validate_json"))
         return ormsgpack.packb(ormsgpack.Ext(EXT_PYDANTIC_V2, packed))
 
@@ -197,6 +200,8 @@ class Encoder:
             return NONE_ENTRY, None
         if isinstance(value, BaseMessage):
             return self.message(value), None
+        if depth and self.codec.native and type(value) is bytearray:
+            value = bytes(value)  # within a value, LangGraph's encoder makes no difference
         if depth < MAX_DEPTH:
             if type(value) is list and value:
                 return self._list(value, previous, depth)
@@ -615,7 +620,7 @@ class Decoder:
         return message
 
     def _message_with_media(self, envelope: Mapping[str, Any], wires: list[Any], message_id: str | None) -> Any:
-        module, name, fields = from_envelope(envelope, id=message_id)
+        module, name, fields = self.codec.message_fields(envelope, message_id)
         whole = self._fill(fields, wires)
         packed = _native_encode((module, name, whole, "model_validate_json"))
         return self.codec.load("msgpack", ormsgpack.packb(ormsgpack.Ext(EXT_PYDANTIC_V2, packed)))

@@ -101,6 +101,15 @@ local function head_of(ns)
   return redis.call('ZREVRANGEBYLEX', INDEX, '(' .. ns .. '\1', '[' .. ns .. '\0', 'LIMIT', 0, 1)[1]
 end
 
+-- Tell whether some keys of the thread are gone while others are there, as after an eviction.
+local function is_broken(generation)
+  if generation == '' then return true end
+  local ckpts = redis.call('EXISTS', CKPTS)
+  if ckpts ~= redis.call('EXISTS', INDEX) then return true end
+  if ckpts == 1 then return not generation or redis.call('EXISTS', ITEMS) == 0 end
+  return not generation and redis.call('EXISTS', ITEMS, WRITES) > 0
+end
+
 -- Store `count` digest, bytes pairs of ARGV from position `at` into `key`; returns the position after them.
 local function store_pairs(key, at)
   local count = tonumber(ARGV[at])
@@ -117,6 +126,7 @@ end
 -- Agree with the client on the thread's generation. Returns nil when agreed, else the reply to give.
 local function agree(expected, fresh, aux, thread_id)
   local found = redis.call('HMGET', META, 'g', 'k')
+  if is_broken(found[1]) then return {'broken'} end
   if found[1] then
     if found[1] ~= expected then return {'stale', found[1], found[2] or ''} end
     return nil

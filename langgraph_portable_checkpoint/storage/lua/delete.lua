@@ -1,5 +1,6 @@
 -- Delete a thread: every key at once, leaving a tombstone that expires.
 -- ARGV: 1 tombstone ttl ms. Reply: {keys deleted, checkpoints, items, bytes of items and blobs, run digests, media records}.
+redis.call('UNLINK', LEASE)
 if redis.call('EXISTS', META, ITEMS, CKPTS, INDEX, WRITES, TURNS, BLOBS, MEDIA, RUNS) == 0 then
   return {0, 0, 0, 0, {}, {}}
 end
@@ -10,6 +11,6 @@ for _, key in ipairs({ITEMS, BLOBS}) do
 end
 local checkpoints, items = redis.call('HLEN', CKPTS), redis.call('HLEN', ITEMS)
 local runs, media = redis.call('SMEMBERS', RUNS), redis.call('HVALS', MEDIA)
-local removed = redis.call('UNLINK', META, ITEMS, CKPTS, INDEX, WRITES, TURNS, BLOBS, MEDIA, RUNS, LEASE)
+local removed = redis.call('UNLINK', META, ITEMS, CKPTS, INDEX, WRITES, TURNS, BLOBS, MEDIA, RUNS)
 redis.call('SET', GONE, top, 'PX', ARGV[1])
 return {removed, checkpoints, items, bytes, runs, media}

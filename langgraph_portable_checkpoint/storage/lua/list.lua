@@ -2,7 +2,9 @@
 -- ARGV: 1 'range' | 'names'; for 'range': 2 upper bound and 3 lower bound in ZREVRANGEBYLEX form, 4 count;
 --   for 'names': 2.. places.
 -- Reply: {generation or '', key or '', place, record, writes or '', ...}; names that are not stored are left out.
+--   A single row 'broken' with an empty generation: keys or records are missing.
 local meta = redis.call('HMGET', META, 'g', 'k')
+if is_broken(meta[1]) then return {'', '', 'broken', '', ''} end
 local out = {meta[1] or '', meta[2] or ''}
 local places
 if ARGV[1] == 'range' then
@@ -17,10 +19,14 @@ for from = 1, #places, CHUNK do
   local writes = redis.call('HMGET', WRITES, unpack(places, from, upto))
   for i = from, upto do
     local record = records[i - from + 1]
+    local frames = writes[i - from + 1]
+    if frames == '' or (not record and redis.call('ZSCORE', INDEX, places[i])) then
+      return {'', '', 'broken', '', ''}
+    end
     if record then
       out[#out + 1] = places[i]
       out[#out + 1] = record
-      out[#out + 1] = writes[i - from + 1] or ''
+      out[#out + 1] = frames or ''
     end
   end
 end

@@ -150,8 +150,20 @@ def registered(core: Core, thread_id: str, script: Script, run_id: str | None, *
     return replies[-1]
 
 
+def broken(thread_id: str) -> CorruptRecordError:
+    """Make the error for a thread of which keys or records are missing."""
+    return CorruptRecordError(
+        "thread",
+        where=f"thread {thread_id!r}",
+        reason="some of its keys or records are missing, as after an eviction or a partial restore",
+        fix="Use a maxmemory-policy of noeviction or volatile-*, then repair the thread, restore it, or delete it.",
+    )
+
+
 def refuse(reply: list[Any], thread_id: str) -> None:
     """Raise for the answers of a writing script that are refusals."""
+    if reply[0] == b"broken":
+        raise broken(thread_id)
     if reply[0] == b"deleted":
         raise ThreadDeletedError(thread_id)
     if reply[0] == b"leased":

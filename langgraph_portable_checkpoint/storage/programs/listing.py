@@ -15,7 +15,7 @@ from ..layout import SHARDS, split_place
 from ..layout import place as spell_place
 from ..records import WriteRecord, load_writes
 from ..view import ThreadView
-from .core import Core, fetch_missing, open_record, read_record
+from .core import Core, broken, fetch_missing, open_record, read_record
 from .read import tuple_of
 
 PAGE: Final = 100
@@ -111,6 +111,8 @@ def _tuples(
 ) -> Program[list[CheckpointTuple]]:
     if not rows:
         return []
+    if rows[0][0] == b"broken" and not reply[0]:
+        raise broken(thread_id)
     view = core.view_of(reply[0], reply[1], thread_id)
     decoder = core.decoder(view, thread_id, {})
     opened = [_open(view, row, thread_id) for row in rows]
@@ -178,10 +180,13 @@ def open_all(core: Core) -> Program[AllThreads]:
     names = [name for shard in shards for name in shard]
     if not names:
         return AllThreads([])
-    tops = yield Batch(tuple(Command((b"HMGET", core.layout.thread(name.decode())[0], b"m", b"g")) for name in names))
-    gone = [name for name, (_, generation) in zip(names, tops, strict=True) if generation is None]
-    yield from forget_threads(core, gone)
-    known = [(top.decode(), name.decode()) for name, (top, _) in zip(names, tops, strict=True) if top is not None]
+    threads = [name.decode() for name in names]
+    peeks = yield Batch(tuple(Script("peek", core.layout.thread(thread), (), writes=False) for thread in threads))
+    for thread, (_, _, state) in zip(threads, peeks, strict=True):
+        if state:
+            raise broken(thread)
+    yield from forget_threads(core, [name for name, peek in zip(names, peeks, strict=True) if not peek[0]])
+    known = [(top.decode(errors="replace"), thread) for thread, (g, top, _) in zip(threads, peeks, strict=True) if g]
     return AllThreads(sorted(known))
 
 

@@ -14,7 +14,7 @@ from ..layout import place as spell_place
 from ..layout import split_place
 from ..records import WriteRecord, load_writes
 from ..view import HeldRecord, ThreadView
-from .core import MAX_ATTEMPTS, Core, fetch_missing, open_record, read_record, unpair
+from .core import MAX_ATTEMPTS, Core, broken, fetch_missing, open_record, read_record, unpair
 
 
 def get_tuple(
@@ -60,6 +60,8 @@ def _read(
     )
     reply = yield Script("read", core.layout.thread(thread_id), args, writes=False)
     generation, sealed_key, found, record, writes = reply[:5]
+    if found == b"broken":
+        raise broken(thread_id)
     if not generation or not found:
         if not generation:
             core.views.drop(thread_id)
@@ -71,7 +73,7 @@ def _read(
         current.heads[ns] = found
     if ns == "":
         current.note_turns(place=found, log_place=reply[5], turns=int(reply[6]), last=reply[7])
-    if not record:
+    if isinstance(record, int):
         record = held.data if held is not None and current is view else None
         if record is None:
             core.views.drop(thread_id)

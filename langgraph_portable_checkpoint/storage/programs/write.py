@@ -15,7 +15,7 @@ from ..layout import run_digest, split_place
 from ..records import WriteRecord, dump_checkpoint, dump_write, write_key
 from ..sequences import Entry, Sequenced
 from ..view import HeldRecord, ThreadView
-from .core import MAX_ATTEMPTS, Core, open_record, pairs, read_record, refuse, registered, unpair
+from .core import MAX_ATTEMPTS, Core, broken, open_record, pairs, read_record, refuse, registered, unpair
 
 
 def put(
@@ -93,6 +93,8 @@ def _parent(
         place_ns, place_id = place.split(b"\0")
         args = (place_ns, place_id, b"", b"", b"0", b"0")
         reply = yield Script("read", core.layout.thread(thread_id), args, writes=False)
+        if reply[2] == b"broken":
+            raise broken(thread_id)
         if reply[0]:
             view = core.view_of(reply[0], reply[1], thread_id)
         if reply[2]:
@@ -224,9 +226,11 @@ def put_writes(
     A write is named by (task_id, idx). A plain one that is already there stays; those to the special channels (error,
     interrupt, resume, scheduled) replace the one before. The checkpoint need not be there yet.
 
-    Round trips: 1, as for `put`.
+    Round trips: 1, as for `put`; none when there are no writes.
     """
     core.check_open()
+    if not writes:
+        return
     for _ in range(MAX_ATTEMPTS):
         view = core.views.get(thread_id)
         fresh = view is None
