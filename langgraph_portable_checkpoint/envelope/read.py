@@ -25,6 +25,9 @@ from langgraph_portable_checkpoint.envelope.overlay import OVERLAY, overlaid, ov
 from langgraph_portable_checkpoint.envelope.plain import plain_dump
 
 _STREAMING: Final = ("index", "partial_json")
+_SDK_NULLS: Final = ("caller", "toolset_name")
+_WHOLE_KINDS: Final = {"tool_use": "tool_use", "rs": "rs", "rs2": "rs"}
+"""The kind of the block that a merged stream stands for."""
 _PLACES: Final = ("additional_kwargs", "response_metadata")
 
 
@@ -87,13 +90,19 @@ def _raw(native: Any, entry: Entry | None, *, api: str | None, block: Mapping[st
     """The native block where its API takes it; a merged stream's is cleaned of what only streaming put there."""
     if native is None or entry is None or isinstance(entry, bytes):
         return None
-    if isinstance(entry, str) and entry.startswith("tool_use.streamed"):
-        return KINDS["tool_use"].write(block) if block["type"] == "tool_call" else None
-    if isinstance(entry, str) and ".streamed" in entry and entry.startswith("rs"):
-        return KINDS["rs"].write(block)
-    if not is_native(entry, native, api):
+    if isinstance(entry, str) and ".streamed" in entry:
+        whole = _WHOLE_KINDS.get(entry.split(".")[0])
+        native = KINDS[whole].write(block) if whole and block["type"] != "invalid_tool_call" else None
+    elif not is_native(entry, native, api):
         return None
-    return {key: value for key, value in native.items() if key != "index"} if isinstance(native, dict) else native
+    if not isinstance(native, dict):
+        return None
+    return {key: value for key, value in native.items() if _is_the_apis_own(key, value)}
+
+
+def _is_the_apis_own(key: str, value: Any) -> bool:
+    """False for what merging a stream or dumping an SDK's response object put into a block."""
+    return key != "index" and not (value is None and key in _SDK_NULLS)
 
 
 def _extras(reading: Reading) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer, _msgpack_enc
 from langgraph_portable_checkpoint.envelope.exact import fields_to_envelope, from_envelope, to_envelope
 from langgraph_portable_checkpoint.envelope.wire import dump_envelope, load_envelope
 from tests.corpus_messages import corpus_histories
-from tests.envelope.zoo import CALL, CHAT_CALL, MOMENT, hard_messages, plain_messages
+from tests.envelope.zoo import CALL, CHAT_CALL, MOMENT, hard_messages, plain_messages, spoken_messages
 
 _PERMISSIVE = JsonPlusSerializer(allowed_msgpack_modules=True)
-ZOO = {**plain_messages(), **hard_messages()}
+ZOO = {**plain_messages(), **hard_messages(), **spoken_messages()}
 
 
 def _triple(message: BaseMessage) -> bytes:

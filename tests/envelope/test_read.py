@@ -11,9 +11,9 @@ from langgraph_portable_checkpoint.envelope.exact import to_envelope
 from langgraph_portable_checkpoint.envelope.model import BLOCK_TYPES, ROLES
 from langgraph_portable_checkpoint.envelope.read import read_message
 from tests.corpus_messages import corpus_histories
-from tests.envelope.zoo import BAD_CALL, CALL, hard_messages, plain_messages
+from tests.envelope.zoo import BAD_CALL, CALL, hard_messages, plain_messages, spoken_messages
 
-ZOO = {**plain_messages(), **hard_messages()}
+ZOO = {**plain_messages(), **hard_messages(), **spoken_messages()}
 
 
 def _blocks(message: BaseMessage) -> list[dict[str, Any]]:

@@ -93,6 +93,16 @@ def hard_messages() -> dict[str, BaseMessage]:
     }
 
 
+def spoken_messages() -> dict[str, BaseMessage]:
+    """Answers with audio beside content."""
+    return {
+        "audio answer": AIMessage(
+            "", additional_kwargs={"audio": {"id": "audio_1", "data": "AAAA", "transcript": "x"}}
+        ),
+        "audio bytes": AIMessage("x", additional_kwargs={"audio": b"RIFF"}),
+    }
+
+
 def _hard_values() -> dict[str, BaseMessage]:
     values: dict[str, Any] = {
         "decimal": decimal.Decimal("1.10"),
@@ -165,10 +175,6 @@ def _hard_shapes() -> dict[str, BaseMessage]:
                 "tool_outputs": [{"type": "web_search_call", "id": "ws_1", "status": "completed"}],
             },
         ),
-        "audio answer": AIMessage(
-            "", additional_kwargs={"audio": {"id": "audio_1", "data": "AAAA", "transcript": "x"}}
-        ),
-        "audio bytes": AIMessage("x", additional_kwargs={"audio": b"RIFF"}),
         "streamed call": AIMessage(
             [{"type": "tool_use", "id": "call_1", "name": "search", "input": {}, "partial_json": '{"q":"tea","n":1}'}],
             tool_calls=[CALL],

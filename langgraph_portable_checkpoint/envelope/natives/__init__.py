@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from langgraph_portable_checkpoint.envelope.model import BLOCK_TYPES
 from langgraph_portable_checkpoint.envelope.natives import anthropic, bedrock, google, mistral, openai, standard
 from langgraph_portable_checkpoint.envelope.natives.kind import Kind, order_code, reordered
-from langgraph_portable_checkpoint.envelope.natives.standard import STANDARD, STRING, VERBATIM
+from langgraph_portable_checkpoint.envelope.natives.standard import LOOSE, STANDARD, STRING, VERBATIM
 
 _ROOMS: Final = (standard, anthropic, openai, google, bedrock, mistral)
 _BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {}
@@ -17,7 +18,7 @@ for _room in _ROOMS:
     for _type, _found in _room.BY_TYPE.items():
         _BY_TYPE[_type] = (*_BY_TYPE.get(_type, ()), *_found)
 _BY_KEY: Final[dict[str, tuple[Kind, ...]]] = {**google.BY_KEY, **bedrock.BY_KEY}
-_OTHERS: Final = (STANDARD, STRING, VERBATIM, openai.AUDIO_OUTPUT)
+_OTHERS: Final = (STANDARD, LOOSE, STRING, VERBATIM, openai.AUDIO_OUTPUT)
 ALL_KINDS: Final = (*_BY_TYPE.values(), *_BY_KEY.values(), openai.LEGACY_CALL, _OTHERS)
 KINDS: Final[dict[str, Kind]] = {kind.name: kind for kinds in ALL_KINDS for kind in kinds}
 """Every kind by its stored name."""
@@ -31,7 +32,7 @@ def kinds_of(native: Any) -> tuple[Kind, ...]:
         return ()
     block_type = native.get("type")
     if isinstance(block_type, str):
-        return (STANDARD, *_BY_TYPE.get(block_type, ()))
+        return (STANDARD, *_BY_TYPE.get(block_type, ()), *((LOOSE,) if block_type in BLOCK_TYPES else ()))
     return next((_BY_KEY[key] for key in native if key in _BY_KEY), ())
 
 

@@ -82,6 +82,33 @@ TEXT: Final = table_kind(
 REFUSAL: Final = table_kind("refusal", "refusal", constants={"type": "refusal"}, fields={"refusal": "refusal"})
 
 
+def _read_loosely(native: Native) -> dict[str, Any] | None:
+    """Read a standard block with keys of its maker's own; they go under `extras`. Nothing is proven by this kind."""
+    keys = _KEYS.get(native["type"], frozenset())
+    extras = native.get("extras")
+    known = _read_standard({key: value for key, value in native.items() if key in keys})
+    rest = {key: value for key, value in native.items() if key not in keys}
+    if known is None:
+        return None
+    return {**known, "extras": {**(extras if isinstance(extras, dict) else {}), **rest}}
+
+
+LOOSE: Final = Kind("v1.loose", _read_loosely, _write_standard)
+V1_REASONING: Final = table_kind(
+    "v1.reasoning",
+    "reasoning",
+    constants={"type": "reasoning"},
+    fields={
+        "reasoning": "reasoning",
+        "id": "id",
+        "encrypted_content": "extras.encrypted_content",
+        "extras.signature": "extras.signature",
+    },
+    after_read=reasoning_block,
+)
+"""langchain-core puts `encrypted_content` beside `extras`, not into it."""
+
+
 def _v0_kinds(media: str) -> tuple[Kind, ...]:
     sources = (("base64", "data", "base64"), ("url", "url", "url"), ("id", "id", "file_id"), ("text", "text", "text"))
     return tuple(
@@ -97,5 +124,6 @@ def _v0_kinds(media: str) -> tuple[Kind, ...]:
 
 BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {
     "text": (TEXT,),
+    "reasoning": (V1_REASONING,),
     **{media: _v0_kinds(media) for media in ("image", "audio", "video", "file")},
 }
