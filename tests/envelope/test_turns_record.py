@@ -335,3 +335,38 @@ def test_usage_adds_up_only_what_counts(more: Any, expected: dict[str, Any]) -> 
 def test_a_page_belongs_to_its_turn() -> None:
     pages: tuple[TurnPage, ...] = derive_turns(messages(USER, ANSWER, USER, *[ASK, RESULT] * 70), stamp=STAMP)[1].pages
     assert [(page["turn"], page["page"]) for page in pages] == [(1, 0), (1, 1)]
+
+
+def test_what_could_grow_without_end_has_a_bound() -> None:
+    record = last_of(*[USER] * 50)
+    assert record["question"] == list(range(42, 50))
+    for step in range(60):
+        stamp = later(step, run_id=f"run-{step}")
+        failed = mark_turn(record, stamp=stamp, pending=Pending(error=error_entry(str(step), failed_at=NOON)))
+        record = advance_turns(failed, messages(ASK), stamp=stamp).records[0]
+    assert record["run_ids"] == [f"run-{step}" for step in range(28, 60)]
+    assert [error["message"] for error in record.get("past_errors", [])] == ["56", "57", "58", "59"]
+
+
+def test_the_same_run_is_listed_once() -> None:
+    record = advance_turns(last_of(USER), messages(ASK, RESULT), stamp=STAMP).records[0]
+    assert record["run_ids"] == ["r1"]
+
+
+def test_a_changed_turn_keeps_its_runs_its_start_and_what_went_wrong() -> None:
+    history = messages(USER, ASK, RESULT)
+    failed = mark_turn(derive_turns(history, stamp=STAMP)[0].record, stamp=later(50), pending=Pending(error=BOOM))
+    again = derive_turns(history[:2], stamp=later(9, run_id="r2"), known=[StoredTurn(failed)])[0].record
+    assert again["run_ids"] == ["r1", "r2"]
+    assert again["started_at"] == failed["started_at"]
+    assert again["updated_at"] == failed["updated_at"]
+    assert (again["error"], again["past_errors"]) == (None, [BOOM])
+    third = derive_turns(history[:1], stamp=later(9), known=[StoredTurn(again)])[0].record
+    assert third["past_errors"] == [BOOM]
+
+
+def test_a_turn_with_the_same_start_keeps_its_number_among_others_like_it() -> None:
+    history = [TurnMessage(b"x" * 16, None, fact) for fact in [USER, ANSWER] * 3]
+    old = derive_turns(history, stamp=STAMP)
+    old[1] = StoredTurn(mark_turn(old[1].record, stamp=STAMP, pending=Pending(error=BOOM)))
+    assert derive_turns(history, stamp=later(9), known=old) == old
