@@ -1,0 +1,258 @@
+"""agent-checkpoint files, both directions: one JSON object per line and conversation turn.
+
+Written in the shape of OpenAI messages, which the format's reference adapter seeds without looking at `provider`; read
+in that shape and in Anthropic's, which the tool writes for Claude Code sessions. What the format has no word for stands
+under `_meta`, which its tools carry along.
+
+Source: agent-checkpoint README (format, adapter contract); localab-checkpoint 0.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from ..envelope.model import MessageEnvelope, Origin
+from ..errors import MalformedHistoryError
+from .anthropic_read import read_message as read_anthropic
+from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, ReasoningRule, Rule, Target
+from .chat_read import read_message as read_chat
+from .jsonl import BadLine, Line, first_objects, read_lines
+from .lint.agent_checkpoint import RULES, lint_lines
+from .openai_chat import OpenAIChat
+from .problems import Problems
+from .report import Placed, Report
+
+NAME: Final = "agent-checkpoint"
+KEYS: Final = ("role", "content", "tool_calls", "tool_results", "provider", "model", "ts")
+_META: Final = ("id", "name", "typed_by_user")
+_ANTHROPIC_BLOCKS: Final = frozenset(
+    {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document", "image"}
+)
+_CONCERNS: Final[Mapping[str, str]] = {
+    "dangling_call": "AC4",
+    "orphan_result": "AC3",
+    "duplicate_result": "AC3",
+    "late_result": "AC3",
+    "call_id": "AC3",
+    "repeated_call_id": "AC3",
+    "tool_name": "AC3",
+    "message_name": "AC5",
+    "role": "AC2",
+    "mid_system": "AC2",
+    "blank_text": "AC5",
+    "broken_text": "AC5",
+    "empty_message": "AC5",
+    "reasoning": "AC6",
+    "refusal": "AC5",
+    "invalid_arguments": "AC3",
+    "server_tools": "AC6",
+    "non_standard": "AC6",
+    "media": "AC5",
+    "tool_media": "AC5",
+    "last_role": "AC4",
+}
+
+
+class AgentCheckpoint:
+    """The dialect; see the module docstring."""
+
+    name = NAME
+    title = "agent-checkpoint files"
+    providers: tuple[str, ...] = ()
+    profiles: tuple[str, ...] = ()
+    writes = True
+    RULES: tuple[Rule, ...] = RULES
+    FIELD_MAP: tuple[Field, ...] = (
+        Field(neutral="role user, assistant, tool, system", native="role"),
+        Field(neutral="text, media", native="content", note="a text, or parts as in OpenAI Chat Completions"),
+        Field(neutral="tool_call", native="tool_calls[].function"),
+        Field(neutral="tool message", native="tool_results[0]: tool_call_id, content", note="is_error for errors"),
+        Field(neutral="origin.provider, origin.model", native="_meta.origin; model", note="provider names the shape"),
+        Field(neutral="created_at", native="ts", note="else the option extra={'saved_at': ...}, else null"),
+        Field(neutral="id, name, typed_by_user", native="_meta"),
+    )
+    LOSSES: tuple[DeclaredLoss, ...] = (
+        *OpenAIChat.LOSSES,
+        DeclaredLoss(rule="AC1", kind="downgraded", when="a repeated key, or a lone surrogate (import)"),
+    )
+
+    def target(self, options: ExportOptions) -> Target:
+        """OpenAI's messages, with an error flag and without reasoning."""
+        return replace(
+            OpenAIChat().target(replace(options, profile=None)),
+            dialect=NAME,
+            rules=_CONCERNS,
+            tool_status=True,
+            reasoning=ReasoningRule(replay="never"),
+        )
+
+    def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:
+        """Return `{"lines": [...]}`, one object per line."""
+        chat = OpenAIChat().render(conversation, replace(options, profile=None), report)
+        saved_at = options.extra.get("saved_at")
+        pairs = zip(chat["messages"], conversation, strict=True)
+        return {"lines": [_line(message, placed.envelope, saved_at) for message, placed in pairs]}
+
+    def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
+        """Read the lines of a checkpoint: text, bytes, or objects already read. A bad line refuses the whole file."""
+        lines, problems = _lines(payload, report)
+        found: list[MessageEnvelope] = []
+        for line in _joined(lines):
+            found += _read(line, options, problems)
+        if not found and not problems.found:
+            problems.add("", "holds no line")
+        problems.raise_if_any()
+        return found
+
+    def recognises(self, payload: Any) -> float:
+        """Lines with both tool_calls and tool_results are certain."""
+        if isinstance(payload, Mapping) and isinstance(payload.get("lines"), list):
+            payload = payload["lines"]
+        objects = first_objects(payload)
+        known = [one for one in objects if {"role", "content", "tool_calls", "tool_results"} <= set(one)]
+        return 0.98 if known and len(known) == len(objects) else 0.0
+
+    def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
+        """Check lines against the format."""
+        return lint_lines(payload)
+
+
+def _line(message: Mapping[str, Any], envelope: MessageEnvelope, saved_at: Any) -> dict[str, Any]:
+    origin = envelope.get("origin") or {}
+    line: dict[str, Any] = {
+        "role": message["role"],
+        "content": message.get("content"),
+        "tool_calls": message.get("tool_calls"),
+        "tool_results": _results(message, envelope),
+        "provider": "openai",
+        "model": origin.get("model"),
+        "ts": envelope.get("created_at") or saved_at,
+    }
+    meta: dict[str, Any] = {key: envelope[key] for key in _META if envelope.get(key) is not None}
+    if origin:
+        meta["origin"] = dict(origin)
+    return {**line, "_meta": meta} if meta else line
+
+
+def _results(message: Mapping[str, Any], envelope: MessageEnvelope) -> list[dict[str, Any]] | None:
+    if message["role"] != "tool":
+        return None
+    found = {"tool_call_id": message.get("tool_call_id"), "content": message.get("content")}
+    return [found | ({"is_error": True} if envelope.get("status") == "error" else {})]
+
+
+def _lines(payload: Any, report: Report) -> tuple[list[Line], Problems]:
+    problems = Problems(NAME)
+    if isinstance(payload, Mapping):
+        payload = payload["lines"] if isinstance(payload.get("lines"), list) else [dict(payload)]
+    if not isinstance(payload, (str, bytes, list)):
+        raise MalformedHistoryError(NAME, [f"is {type(payload).__name__}, not line-delimited JSON"])
+    good: list[Line] = []
+    for line in read_lines(payload):
+        if isinstance(line, BadLine):
+            problems.add(f"line {line.number}", line.reason)
+            continue
+        for repair in line.repairs:
+            report.add("AC1", "downgraded", action="mended a line", path=f"line {line.number}", detail=repair)
+        good.append(line)
+    return good, problems
+
+
+def _joined(lines: Sequence[Line]) -> list[Line]:
+    """Join assistant lines in Anthropic's shape that follow one another: the tool writes one per content block."""
+    found: list[Line] = []
+    for line in lines:
+        before = found[-1].value if found else {}
+        if _is_run(line.value) and _is_run(before):
+            content = [*before["content"], *line.value["content"]]
+            found[-1] = replace(found[-1], value={**before, "content": content})
+        else:
+            found.append(line)
+    return found
+
+
+def _is_run(value: Mapping[str, Any]) -> bool:
+    return (
+        value.get("role") == "assistant"
+        and value.get("provider") == "anthropic"
+        and isinstance(value.get("content"), list)
+    )
+
+
+def _read(line: Line, options: ImportOptions, problems: Problems) -> Iterator[MessageEnvelope]:
+    value, path = line.value, f"line {line.number}"
+    origin = _origin(value, options)
+    if _is_anthropic(value):
+        found = read_anthropic({**value, "role": value.get("role")}, path, origin=origin, problems=problems)
+    else:
+        messages = (read_chat(one, path, origin=origin, problems=problems) for one in _chat_messages(value))
+        found = [envelope for envelope in messages if envelope is not None]
+    for envelope in found:
+        yield _dressed(envelope, value)
+
+
+def _is_anthropic(value: Mapping[str, Any]) -> bool:
+    content, calls = value.get("content"), value.get("tool_calls")
+    kinds = (
+        {block.get("type") for block in content if isinstance(block, Mapping)} if isinstance(content, list) else set()
+    )
+    kinds |= {call.get("type") for call in calls if isinstance(call, Mapping)} if isinstance(calls, list) else set()
+    return bool(kinds & _ANTHROPIC_BLOCKS) or (
+        value.get("provider") == "anthropic" and isinstance(content, (list, str))
+    )
+
+
+def _chat_messages(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    message = {key: value.get(key) for key in ("role", "content")}
+    if value.get("tool_calls") is not None:
+        message["tool_calls"] = value["tool_calls"]
+    results = value.get("tool_results")
+    if value.get("role") != "tool" or not isinstance(results, list) or not results:
+        yield message
+        return
+    for result in results:
+        fields = result if isinstance(result, Mapping) else {}
+        content = fields.get("content", value.get("content"))
+        yield {**message, "content": content, "tool_call_id": fields.get("tool_call_id")}
+
+
+def _origin(value: Mapping[str, Any], options: ImportOptions) -> Origin:
+    meta = value.get("_meta")
+    kept = meta.get("origin") if isinstance(meta, Mapping) else None
+    origin: Origin = {}
+    if isinstance(kept, Mapping):
+        origin.update({key: kept[key] for key in Origin.__annotations__ if isinstance(kept.get(key), str)})  # type: ignore[typeddict-item]  # its own keys
+        return origin
+    if isinstance(value.get("provider"), str):
+        origin["provider"] = value["provider"]
+        origin["api"] = "messages" if _is_anthropic(value) else "chat"
+    model = value.get("model") or options.model
+    if isinstance(model, str):
+        origin["model"] = model
+    return origin
+
+
+def _dressed(envelope: MessageEnvelope, value: Mapping[str, Any]) -> MessageEnvelope:
+    meta, results = value.get("_meta"), value.get("tool_results")
+    if isinstance(value.get("ts"), str):
+        envelope["created_at"] = value["ts"]
+    if isinstance(meta, Mapping):
+        for key in ("id", "name"):
+            if isinstance(meta.get(key), str):
+                envelope[key] = meta[key]
+        if meta.get("typed_by_user") is False:
+            envelope["typed_by_user"] = False
+        rest = {key: item for key, item in meta.items() if key not in ("id", "name", "typed_by_user", "origin")}
+        if rest:
+            envelope["extras"] = {**envelope.get("extras", {}), NAME: {"_meta": rest}}
+    if envelope["role"] == "tool" and isinstance(results, list):
+        mine = [
+            one
+            for one in results
+            if isinstance(one, Mapping) and one.get("tool_call_id") == envelope.get("tool_call_id")
+        ]
+        if any(one.get("is_error") is True for one in mine):
+            envelope["status"] = "error"
+    return envelope
