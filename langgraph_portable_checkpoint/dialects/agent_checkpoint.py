@@ -86,6 +86,7 @@ class AgentCheckpoint:
             rules=_CONCERNS,
             tool_status=True,
             reasoning=ReasoningRule(replay="never"),
+            non_standard="never",
         )
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:
