@@ -13,7 +13,7 @@ from tests.saver.model import ModelSaver
 from tests.servers import Room
 
 try:
-    from langgraph_portable_checkpoint import PortableRedisSaver
+    from langgraph_portable_checkpoint.saver import PortableRedisSaver
 except ImportError:  # until the saver lands, the tests see whether they pass for the right reasons
     PortableRedisSaver = None  # type: ignore[assignment,misc]
 

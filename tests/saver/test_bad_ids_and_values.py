@@ -117,10 +117,9 @@ def test_unknown_ids_are_simply_not_found(saver: Any, calls: Calls) -> None:
 def test_ids_of_any_characters_are_kept_apart_and_deleted_whole(
     saver: Any, make_saver: SaverFactory, oracle: ModelSaver, calls: Calls, odd: str
 ) -> None:
-    before = make_saver.stored()
-    for each in (saver, oracle):
-        for thread_id, ns, checkpoint_id in ((odd, odd, odd), (odd, "", "1"), (f"{odd}x", odd, odd), ("a", odd, "2")):
-            made = checkpoint({odd: thread_id, "n": ns}, checkpoint_id=checkpoint_id)
+    for thread_id, ns, checkpoint_id in ((odd, odd, odd), (odd, "", "1"), (f"{odd}x", odd, odd), ("a", odd, "2")):
+        made = checkpoint({odd: thread_id, "n": ns}, checkpoint_id=checkpoint_id)
+        for each in (saver, oracle):
             put = calls.put(each, config(thread_id, ns=ns), made, {"source": odd, odd: odd}, {odd: 1, "n": 1})
             calls.put_writes(each, put, [(odd, odd), ("n", b"")], odd, odd)
     for asked in (
@@ -137,7 +136,7 @@ def test_ids_of_any_characters_are_kept_apart_and_deleted_whole(
     assert len(calls.list(saver, None)) == 2
     for thread_id in (f"{odd}x", "a"):
         calls.run(saver, "delete_thread", thread_id)
-    assert [key for key in make_saver.stored() if not key.endswith(b":gone")] == before
+    assert [key for key in make_saver.stored() if not key.endswith(b":gone")] == []
 
 
 PAIRS = [
@@ -164,7 +163,7 @@ def test_ids_that_read_alike_when_joined_stay_apart(saver: Any, calls: Calls, pa
 
 def test_tasks_whose_ids_read_alike_when_joined_stay_apart(saver: Any, calls: Calls) -> None:
     (put,) = chain(calls, saver, "t", 1)
-    for task_id in ("t", "t1", "t\x00", "t\x001", "", ":", "1:1"):
+    for task_id in ("t", "t1", "t\x00", "t\x001", "\x01", ":", "1:1"):
         calls.put_writes(saver, put, [("n", task_id), ("n", 2)], task_id)
     found = calls.get_tuple(saver, put)
     assert found is not None

@@ -19,6 +19,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pydantic.v1
 from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
@@ -79,14 +80,9 @@ class Pair(NamedTuple):
 Triple = namedtuple("Triple", "a b c")
 
 
-class Version1Style:
-    """What the serializer takes for a pydantic version 1 model: something with `dict()`."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def dict(self) -> dict[str, str]:
-        return {"name": self.name}
+class OldPerson(pydantic.v1.BaseModel):
+    name: str
+    tags: set[str] = set()
 
 
 def _nested(levels: int) -> Any:
@@ -176,7 +172,7 @@ CONTAINERS: dict[str, Callable[[], Any]] = {
     "frozen dataclass": lambda: Frozen(datetime(2026, 1, 1, tzinfo=UTC), Level.LOW),
     "pydantic": lambda: Person(name="Ada", addresses=[Address(street="x", zip=1)], born=date(1815, 12, 10)),
     "pydantic with extras": lambda: Thermometer(degrees=Decimal("1.50"), unit="C"),  # type: ignore[call-arg]  # extra="allow"
-    "pydantic version 1 style": lambda: Version1Style("x"),
+    "pydantic version 1": lambda: OldPerson(name="Ada", tags={"a"}),
     "numpy vector": lambda: np.array([1.5, float("nan")]),
     "numpy matrix of bytes": lambda: np.zeros((2, 2), dtype="u1"),
     "numpy fortran": _fortran,
