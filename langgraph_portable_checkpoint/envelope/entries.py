@@ -43,9 +43,36 @@ def read_block(native: Any) -> tuple[dict[str, Any], Entry]:
 
 def _read(kind: Kind, native: Any) -> dict[str, Any] | None:
     try:
-        return kind.read(native)
+        block = kind.read(native)
     except UNPROVABLE:
         return None
+    return block if block is None or well_typed(block) else None
+
+
+_TEXT: Final = (str,)
+_TEXT_OR_NULL: Final = (str, type(None))
+_MAP: Final = (dict,)
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    **dict.fromkeys(("text", "reasoning", "refusal", "mime_type", "base64", "url", "file_id", "arguments"), _TEXT),
+    **dict.fromkeys(("filename", "detail", "status", "title", "context"), _TEXT),
+    **dict.fromkeys(("id", "name", "error", "tool_call_id"), _TEXT_OR_NULL),
+    "extras": _MAP,
+    "origin": _MAP,
+    "media": _MAP,
+    "data": (bytes,),
+    "annotations": (list,),
+}
+
+
+def well_typed(block: Mapping[str, Any]) -> bool:
+    """Tell whether every neutral key of a block holds what the published schema says."""
+    for key, value in block.items():
+        if key in _TYPES and not isinstance(value, _TYPES[key]):
+            return False
+    return block["type"] not in _ARGS or isinstance(block.get("args"), _ARGS[block["type"]])
+
+
+_ARGS: Final[dict[str, tuple[type, ...]]] = {"tool_call": _MAP, "invalid_tool_call": _TEXT_OR_NULL}
 
 
 def prove(kind: Kind, block: dict[str, Any], native: Any) -> str | None:

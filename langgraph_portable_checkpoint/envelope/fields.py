@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from langgraph_portable_checkpoint.envelope import origins
 from langgraph_portable_checkpoint.envelope.classes import role_of
-from langgraph_portable_checkpoint.envelope.entries import Entry, prove, read_block
+from langgraph_portable_checkpoint.envelope.entries import Entry, prove, read_block, well_typed
 from langgraph_portable_checkpoint.envelope.model import ENVELOPE_VERSION
 from langgraph_portable_checkpoint.envelope.natives import KINDS
 
@@ -69,13 +69,15 @@ def _map(fields: Mapping[str, Any], key: str) -> dict[str, Any]:
 def _head(fields: Mapping[str, Any], kwargs: dict[str, Any], metadata: dict[str, Any]) -> dict[str, Any]:
     role, detail = role_of(dict(fields))
     developer = kwargs.get(OPENAI_ROLE)
-    strings = {key: fields.get(key) for key in ("name", "tool_call_id", "status")}
+    strings = {key: fields.get(key) for key in ("name", "tool_call_id")}
+    status = fields.get("status")
     usage = fields.get("usage_metadata")
     head: dict[str, Any] = {
         "v": ENVELOPE_VERSION,
         "role": role,
         "content": [],
         **{key: value for key, value in strings.items() if isinstance(value, str)},
+        "status": status if status in ("success", "error") else None,
         "origin": origins.read_origin(metadata) or None,
         "usage": usage if isinstance(usage, dict) and usage else None,
         "stop_reason": origins.read_stop_reason(metadata),
@@ -145,7 +147,8 @@ def _read_calls(reading: Reading, fields: Mapping[str, Any]) -> None:
             if call.get("id") in known:
                 known.remove(call.get("id"))
             else:
-                reading.blocks.append(_call_block(call, field_name))
+                block = _call_block(call, field_name)
+                reading.blocks.append(block if well_typed(block) else {"type": "non_standard", "value": call})
 
 
 def _call_block(call: dict[str, Any], field_name: str) -> dict[str, Any]:

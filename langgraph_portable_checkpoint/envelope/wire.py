@@ -6,6 +6,8 @@ order, so equal maps give equal bytes. Knows nothing of LangChain or Redis.
 
 from __future__ import annotations
 
+import base64
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -50,6 +52,28 @@ def load_envelope(data: bytes, *, where: str) -> dict[str, Any]:
     except _UNREADABLE as error:
         raise CorruptRecordError(_WHAT, where=where, reason=f"not msgpack ({type(error).__name__})") from error
     return _checked(envelope, where=where)
+
+
+def json_view(envelope: Mapping[str, Any]) -> dict[str, Any]:
+    """The published part of an envelope in JSON's own types, as `schemas/message-envelope.schema.json` describes it.
+
+    Bytes become base64 text (standard alphabet, padded), numbers that JSON has no form for become null, and what exists
+    in memory only (`raw`, `raw_content`) is left out. A view for readers: an archive keeps such values exactly.
+    """
+    published = {key: value for key, value in envelope.items() if key != "raw_content"}
+    published["content"] = [{key: block[key] for key in block if key != "raw"} for block in envelope["content"]]
+    view: dict[str, Any] = _jsonable(published)
+    return view
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _jsonable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_jsonable(item) for item in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _refuse_extension(code: int, data: bytes) -> Any:

@@ -28,11 +28,15 @@ def _mime(block: dict[str, Any]) -> dict[str, Any] | None:
     spelled, kind = block.get("mime_type"), block["type"]
     if not isinstance(spelled, str):
         return None
+    if isinstance(block.get("data"), str):  # a history that went through JSON
+        block["base64"] = block.pop("data")
     return {**block, "mime_type": _DOCUMENTS.get(spelled, spelled) if kind == "file" else f"{kind}/{spelled}"}
 
 
 def _format(block: dict[str, Any]) -> dict[str, Any]:
     mime = block["mime_type"]
+    if "base64" in block:
+        block["data"] = block.pop("base64")
     return {**block, "mime_type": _FORMATS.get(mime, mime) if block["type"] == "file" else mime.partition("/")[2]}
 
 
