@@ -55,6 +55,7 @@ CONCERN_RULES: Final[Mapping[str, str]] = {
     "tool_media": "M6",
     "tool_status": "M8",
     "text_with_calls": "M5",
+    "first_role": "M2",
     "last_role": "M3",
 }
 PROFILES: Final[Mapping[str, int]] = {f"v{number}": number for number in (1, 2, 3, 7, 11, 13, 15)}
@@ -95,6 +96,7 @@ class Mistral:
             model=options.model_name,
             rules=CONCERN_RULES,
             mid_system="after-user",
+            starts_with_user=True,
             ends_with_user=True,
             call_id=IdRule(pattern=ID, max_length=9, prefix="", digest_length=9),
             tool_name=IdRule(pattern=TOOL_NAME, max_length=64, prefix="tool_"),

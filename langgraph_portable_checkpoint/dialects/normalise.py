@@ -1,7 +1,8 @@
 """The shared normaliser: makes any conversation fit a target, and reports each change. Pure.
 
-Its steps, in order: pair calls and results, map ids, place roles, fit content, move media out of tool results, settle
-the order within messages, drop what became empty, meet the target's rules about who speaks first, next and last.
+Its steps, in order: pair calls and results, map ids, fit roles and content, move media out of tool results, settle the
+order within messages, drop what became empty, meet the target's rules about system messages and who speaks first, next
+and last.
 What a target demands is data (`Target`); rule ids for the report come from it too. A conversation that needs nothing
 comes out as the same objects, raw content included. `CONCERNS` lists every loss that can arise here.
 """
@@ -108,7 +109,7 @@ def normalise(conversation: Sequence[Placed], target: Target, *, options: Export
     replay = Replay(target, options, model, broken=not options.prefix_intact)
     parts = Parts(target, options, report, replay, _open_turn(paired.conversation))
     placed = _map_ids(paired, target, report)
-    placed = _place_roles(placed, target, report)
+    placed = _known_roles(placed, target, report)
     placed = _fit_content(placed, parts, changed_at=paired.changed_at)
     for step in _STEPS:
         placed = step(placed, parts)
@@ -179,30 +180,29 @@ def _map_call_ids(
     return with_content(placed, content) if content else placed
 
 
-def _place_roles(conversation: list[Placed], target: Target, report: Report) -> list[Placed]:
-    """Settle unknown roles and system messages that do not lead."""
+def _known_roles(conversation: list[Placed], target: Target, report: Report) -> list[Placed]:
+    """Make unknown roles user, save for neutral dialects."""
+    if target.media is None:
+        return conversation
+    out: list[Placed] = []
+    for placed in conversation:
+        if placed.envelope["role"] == "other":
+            detail = placed.envelope.get("role_detail", "")
+            report.add(target.rule("role"), "downgraded", at=placed, action="the role became user", detail=detail)
+            placed = _with_role(placed, "user")
+        out.append(placed)
+    return out
+
+
+def _place_system(conversation: list[Placed], parts: Parts) -> list[Placed]:
+    """Make system messages that do not lead user messages where they may not stand."""
     out: list[Placed] = []
     leading = True
     for placed in conversation:
-        role = placed.envelope["role"]
-        if role == "other" and target.media is not None:
-            report.add(
-                target.rule("role"),
-                "downgraded",
-                at=placed,
-                action="the role became user",
-                detail=placed.envelope.get("role_detail", ""),
-            )
+        leading = leading and placed.envelope["role"] == "system"
+        if placed.envelope["role"] == "system" and not leading and not _may_stand(parts.target, out):
+            parts.lose("mid_system", "downgraded", placed, action="a later system message became a user message")
             placed = _with_role(placed, "user")
-        elif role == "system" and not leading and not _may_stand(target, out):
-            report.add(
-                target.rule("mid_system"),
-                "downgraded",
-                at=placed,
-                action="a later system message became a user message",
-            )
-            placed = _with_role(placed, "user")
-        leading = leading and role == "system"
         out.append(placed)
     return out
 
@@ -411,6 +411,7 @@ _STEPS: Final[tuple[_Step, ...]] = (
     _require_reasoning,
     _order_within,
     _drop_empty,
+    _place_system,
     _open_and_close,
     _alternate,
 )

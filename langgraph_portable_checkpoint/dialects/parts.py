@@ -155,6 +155,7 @@ class Parts:
         """Keep a block of unknown type for the API it was written for."""
         origin = origin_of(block, placed.envelope)
         own = origin.get("provider") in self.target.providers and origin.get("api") == self.target.api
+        own = own and "raw" in block
         if self.target.non_standard == "any" or (self.target.non_standard == "same-api" and own):
             return [block]
         value = block.get("value")

@@ -22,21 +22,29 @@ class CallType:
         prefix: What its item id begins with (R5).
         name: Neutral tool name where the item carries none.
         args: Key of the item that holds what is asked for.
+        own_output: Its result has a form of its own; a text cannot stand for it.
     """
 
     output: str
     prefix: str
     name: str = ""
     args: str = ""
+    own_output: bool = False
 
 
 CALLS: Final[Mapping[str, CallType]] = {
     "function_call": CallType(output="function_call_output", prefix="fc_"),
     "custom_tool_call": CallType(output="custom_tool_call_output", prefix="ctc_"),
-    "computer_call": CallType(output="computer_call_output", prefix="cu_", name="computer", args="action"),
-    "shell_call": CallType(output="shell_call_output", prefix="sh_", name="shell", args="action"),
-    "local_shell_call": CallType(output="local_shell_call_output", prefix="lsh_", name="local_shell", args="action"),
-    "apply_patch_call": CallType(output="apply_patch_call_output", prefix="apc_", name="apply_patch", args="operation"),
+    "computer_call": CallType(
+        output="computer_call_output", prefix="cu_", name="computer", args="action", own_output=True
+    ),
+    "shell_call": CallType(output="shell_call_output", prefix="sh_", name="shell", args="action", own_output=True),
+    "local_shell_call": CallType(
+        output="local_shell_call_output", prefix="lsh_", name="local_shell", args="action", own_output=True
+    ),
+    "apply_patch_call": CallType(
+        output="apply_patch_call_output", prefix="apc_", name="apply_patch", args="operation", own_output=True
+    ),
 }
 OUTPUTS: Final[Mapping[str, str]] = {call.output: kind for kind, call in CALLS.items()}
 """Call type by output type."""

@@ -27,6 +27,7 @@ _NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
     ),
     "reasoning": frozenset({"type", "id", "summary", "content", "encrypted_content", "status"}),
     "function_call": frozenset({"type", "id", "call_id", "name", "arguments", "status", "caller", "namespace"}),
+    "custom_tool_call": frozenset({"type", "id", "call_id", "name", "input", "caller", "namespace"}),
 }
 """Keys of native parts and items; a raw block with others (a stream's index, LangChain's own keys) is spelled anew."""
 _ITEM_ID: Final = re.compile("[a-zA-Z0-9_-]+")
@@ -46,9 +47,13 @@ class ResponsesWriter:
     items: list[tuple[dict[str, Any], Placed]] = field(default_factory=list)
     instructions: str | None = None
     _call_types: dict[Any, str] = field(default_factory=dict)
+    _output_types: dict[Any, Any] = field(default_factory=dict)
 
     def write(self, conversation: Sequence[Placed]) -> dict[str, Any]:
         """Return `input`, and `instructions` where the history came with them."""
+        for placed in conversation:
+            if placed.envelope["role"] == "tool" and self._is_own(None, placed.envelope):
+                self._output_types[placed.envelope.get("tool_call_id")] = _kept(placed.envelope).get("type")
         for placed in conversation:
             for item in _WRITERS[placed.envelope["role"]](self, placed):
                 self.items.append((item, placed))
@@ -107,9 +112,9 @@ class ResponsesWriter:
                 yield item
 
     def _item(self, block: Block, placed: Placed) -> dict[str, Any] | None:
-        own = self._is_own(block, placed.envelope)
-        raw = _native(block) if own else None
         kind = block["type"]
+        own = self._is_own(block, placed.envelope) and not self._lacks_output(block, placed)
+        raw = _native(block) if own else None
         if raw is not None and (kind != "server_tool_call" or raw["type"] in HOSTED):
             item = dict(raw)
         elif kind == "non_standard":
@@ -125,6 +130,15 @@ class ResponsesWriter:
         if item.get("type") in CALLS:
             self._call_types[block.get("id")] = item["type"]
         return item
+
+    def _lacks_output(self, block: Block, placed: Placed) -> bool:
+        """True for a shell, patch or computer call whose result is no native one: both become a function's (R3)."""
+        item = (block.get("extras") or {}).get("item")
+        call = CALLS.get(str(item.get("type"))) if isinstance(item, Mapping) else None
+        if call is None or not call.own_output or self._output_types.get(block.get("id")) == call.output:
+            return False
+        self.lose("R3", "downgraded", placed, action=f"a {call.name} call without native result became a function call")
+        return True
 
     def _answer(self, blocks: list[Block], placed: Placed) -> Iterator[dict[str, Any]]:
         """Spell texts and refusals of one output message: as such with its own id, else as a plain text (R7)."""
@@ -250,7 +264,10 @@ def _call(block: Block, *, own: bool) -> dict[str, Any]:
     extras = block.get("extras") or {}
     head = extras.get("item")
     if own and isinstance(head, Mapping) and head.get("type") in CALLS:
-        call: dict[str, Any] = {**head, "call_id": block.get("id")}
+        known = _NATIVE_KEYS.get(head["type"], head.keys())
+        call: dict[str, Any] = {key: value for key, value in head.items() if key in known} | {
+            "call_id": block.get("id")
+        }
         asked = block.get("args")
         return call | ({"input": (asked or {}).get("__arg1")} if head["type"] == "custom_tool_call" else {})
     call = {"type": "function_call", "call_id": block.get("id"), "name": block.get("name")}

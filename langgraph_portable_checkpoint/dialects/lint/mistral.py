@@ -21,7 +21,7 @@ RULES: Final = (
     ),
     Rule(
         id="M2",
-        text="system stands first or behind user or system, tool behind assistant or tool",
+        text="the first message is system or user; system stands behind those only, tool behind assistant or tool",
         source="mistral-common _validate_message_order",
     ),
     Rule(
@@ -53,7 +53,7 @@ TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _BEFORE: Final[Mapping[str, frozenset[str]]] = {
     "system": frozenset({"", "system", "user"}),
     "user": frozenset({"", "system", "user", "assistant", "tool"}),
-    "assistant": frozenset({"", "system", "user", "assistant", "tool"}),
+    "assistant": frozenset({"system", "user", "assistant", "tool"}),
     "tool": frozenset({"assistant", "tool"}),
 }
 _KEYS: Final[Mapping[str, frozenset[str]]] = {

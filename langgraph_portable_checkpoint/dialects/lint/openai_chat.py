@@ -157,7 +157,7 @@ def _content(message: _Message) -> Iterator[Finding]:
     content = message.value.get("content")
     if content is None:
         waived = message.role == "assistant" and any(
-            message.value.get(key) for key in ("tool_calls", "function_call", "audio", "refusal")
+            message.value.get(key) not in (None, []) for key in ("tool_calls", "function_call", "audio", "refusal")
         )
         if not waived:
             yield message.breaks("C5", "content is required", ".content")
