@@ -22,6 +22,9 @@ MAX_QUESTIONS: Final = 8
 MAX_RUN_IDS: Final = 32
 MAX_MODELS: Final = 32
 MAX_PAST_ERRORS: Final = 4
+MAX_INTERRUPTS: Final = 64
+MAX_NAME: Final = 256
+"""Most characters of a provider's, model's, response's or error type's name; what is longer is cut."""
 MAX_TEXT: Final = 4096
 """Most characters of an error's message, and of an interrupt's value as JSON."""
 
@@ -105,7 +108,7 @@ class TurnRecord(TypedDict):
     past_errors: NotRequired[list[TurnError]]
     """Errors that the turn got over (it was retried or went on); the last four."""
     interrupts: list[dict[str, Any]]
-    """What the turn waits for: `id`, and `value` where it is small plain data, else `omitted` with its type."""
+    """What the turn waits for, at most 64: `id`, and `value` if small and plain, else `omitted` with its type."""
     open_calls: NotRequired[list[str | None]]
     """Ids of the latest tool calls that nothing has answered yet; absent means none."""
     response_id: NotRequired[str]

@@ -15,7 +15,7 @@ from typing import Any, Final, TypedDict
 from langgraph.checkpoint.base import WRITES_IDX_MAP
 
 from langgraph_portable_checkpoint.envelope.model import MEDIA_TYPES, MessageEnvelope
-from langgraph_portable_checkpoint.envelope.turn_model import MAX_TEXT, TurnError, TurnRecord
+from langgraph_portable_checkpoint.envelope.turn_model import MAX_NAME, MAX_TEXT, TurnError, TurnRecord
 from langgraph_portable_checkpoint.envelope.turn_record import iso_utc
 from langgraph_portable_checkpoint.envelope.turns import Pending
 
@@ -67,7 +67,7 @@ def error_entry(raised: object, *, failed_at: datetime) -> TurnError:
         kind, message = found["type"], _message_of(_literal(found["args"])) or found["args"]
     else:
         kind, message = "Error", str(raised)
-    return TurnError(type=kind, message=message[:MAX_TEXT], failed_at=iso_utc(failed_at))
+    return TurnError(type=kind[:MAX_NAME], message=message[:MAX_TEXT], failed_at=iso_utc(failed_at))
 
 
 _REPR: Final = re.compile(r"(?P<type>[A-Za-z_][\w.]*)\((?P<args>.*)\)", re.DOTALL)

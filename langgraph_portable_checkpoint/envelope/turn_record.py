@@ -14,7 +14,9 @@ from typing import Any, Final, cast
 
 from langgraph_portable_checkpoint.envelope.facts import MessageFact
 from langgraph_portable_checkpoint.envelope.turn_model import (
+    MAX_INTERRUPTS,
     MAX_MODELS,
+    MAX_NAME,
     MAX_PAST_ERRORS,
     MAX_QUESTIONS,
     MAX_RUN_IDS,
@@ -105,7 +107,8 @@ def settle(record: TurnRecord, pending: Pending) -> TurnRecord:
     """Return the record with status, error and interrupts as `pending` has them; a past error is kept as such."""
     error, before = pending.error, record["error"]
     settled = cast(
-        TurnRecord, {**record, "error": error and dict(error), "interrupts": [*map(dict, pending.interrupts)]}
+        TurnRecord,
+        {**record, "error": error and dict(error), "interrupts": [*map(dict, pending.interrupts[:MAX_INTERRUPTS])]},
     )
     if before is not None and before != error:
         settled["past_errors"] = [*record.get("past_errors", []), before][-MAX_PAST_ERRORS:]
@@ -176,6 +179,10 @@ def _time_of(fact: MessageFact) -> str | None:
         return None
 
 
+def _named(name: str | None) -> str | None:
+    return name if name is None else name[:MAX_NAME]
+
+
 class _Draft:
     """A record while messages are added to it. Never changes the record that it starts from."""
 
@@ -222,11 +229,12 @@ class _Draft:
     def _add_answer(self, fact: MessageFact) -> None:
         """Count a response once, although it may come as several messages that repeat its usage."""
         known = fact.provider is not None or fact.model is not None or fact.usage is not None
-        repeated = fact.response_id is not None and fact.response_id == self.response_id
-        self.response_id = fact.response_id
+        response_id = _named(fact.response_id)
+        repeated = response_id is not None and response_id == self.response_id
+        self.response_id = response_id
         if not known or repeated:
             return
-        who = (fact.provider, fact.model)
+        who = (_named(fact.provider), _named(fact.model))
         if who not in self.models and len(self.models) >= MAX_MODELS:
             who = (None, None)
         use = self.models.get(who) or ModelUse(provider=who[0], model=who[1], requests=0, usage={})

@@ -170,3 +170,9 @@ def test_truncation_keeps_whole_turns() -> None:
 def test_what_is_no_list_of_messages_is_no_conversation(value: object) -> None:
     assert conversation(value) is None
     assert conversation([]) == []
+
+
+def test_a_summary_neither_opens_a_turn_nor_answers_a_call() -> None:
+    unmarked = MessageFact("user", typed_by_user=True, summary=True)
+    assert cut(USER, ANSWER, unmarked, USER) == [(3, "complete"), (1, "open")]
+    assert spans([USER, ASK, ASSISTANT_SUMMARY])[0].open_calls == ("c1",)

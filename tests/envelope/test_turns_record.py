@@ -348,6 +348,13 @@ def test_what_could_grow_without_end_has_a_bound() -> None:
     assert [error["message"] for error in record.get("past_errors", [])] == ["56", "57", "58", "59"]
 
 
+def test_many_interrupts_and_long_names_are_cut() -> None:
+    waiting = Pending(interrupts=tuple({"id": str(n)} for n in range(100)))
+    assert len(mark_turn(last_of(USER, ASK), stamp=STAMP, pending=waiting)["interrupts"]) == 64
+    named = last_of(USER, replace(ANSWER, model="m" * 10**6, response_id="r" * 10**6))
+    assert len(dump_turn(named)) < 2000
+
+
 def test_the_same_run_is_listed_once() -> None:
     record = advance_turns(last_of(USER), messages(ASK, RESULT), stamp=STAMP).records[0]
     assert record["run_ids"] == ["r1"]
@@ -370,3 +377,11 @@ def test_a_turn_with_the_same_start_keeps_its_number_among_others_like_it() -> N
     old = derive_turns(history, stamp=STAMP)
     old[1] = StoredTurn(mark_turn(old[1].record, stamp=STAMP, pending=Pending(error=BOOM)))
     assert derive_turns(history, stamp=later(9), known=old) == old
+
+
+def test_what_is_reported_again_or_later_does_not_hide_the_error() -> None:
+    failed = mark_turn(last_of(USER), stamp=STAMP, pending=Pending(error=BOOM))
+    again = mark_turn(failed, stamp=STAMP, pending=Pending(error=BOOM))
+    assert "past_errors" not in again
+    waiting = mark_turn(failed, stamp=STAMP, pending=Pending(interrupts=({"id": "a"},)))
+    assert (waiting["status"], waiting["error"], waiting["interrupts"]) == ("failed", BOOM, [{"id": "a"}])
