@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from langgraph_portable_checkpoint.media.holes import Hole, Missing
+from langgraph_portable_checkpoint.media.leaves import KnownLeaves
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, unavailable_text
 from langgraph_portable_checkpoint.media.strip import take_out
-from langgraph_portable_checkpoint.media.walk import Hole, Missing, fill
+from langgraph_portable_checkpoint.media.walk import fill
 
 
 class PolicyWalk:
@@ -15,10 +17,11 @@ class PolicyWalk:
 
     def __init__(self, policy: MediaPolicy) -> None:
         self.policy = policy
+        self.known = KnownLeaves()
 
     def punch(self, value: Any) -> tuple[Any, Sequence[Hole]]:
         """Take media and nested messages out of a value; the very same object and () when there are none."""
-        taken = take_out(value, self.policy)
+        taken = take_out(value, self.policy, self.known)
         return taken.value, taken.holes
 
     def fill(self, value: Any, holes: Sequence[Hole], resolve: Callable[[Hole], Any]) -> Any:

@@ -14,8 +14,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
+from langgraph_portable_checkpoint.media.holes import Path
 from langgraph_portable_checkpoint.media.shapes import is_media_part
-from langgraph_portable_checkpoint.media.walk import Path, children, punch
+from langgraph_portable_checkpoint.media.walk import children, punch
 
 Kind = Literal["base64", "google_file_uri", "provider_file", "url"]
 

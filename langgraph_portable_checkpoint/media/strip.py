@@ -9,11 +9,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
+from langgraph_portable_checkpoint.media.holes import Hole, Missing, Path
+from langgraph_portable_checkpoint.media.leaves import KnownLeaves
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, removed_text
 from langgraph_portable_checkpoint.media.references import find_references
 from langgraph_portable_checkpoint.media.shapes import placeholder_part
 from langgraph_portable_checkpoint.media.table import MediaReport
-from langgraph_portable_checkpoint.media.walk import Hole, Missing, Path, fill, punch, replace_at
+from langgraph_portable_checkpoint.media.walk import fill, punch, replace_at
 
 
 class Taken(NamedTuple):
@@ -26,13 +28,18 @@ class Taken(NamedTuple):
     """What was stripped, or was too large to stay inline; `message` and `turn` are the caller's to add."""
 
 
-def take_out(value: Any, policy: MediaPolicy) -> Taken:
+def take_out(value: Any, policy: MediaPolicy, known: KnownLeaves | None = None) -> Taken:
     """Take media and nested messages out of a value as the policy says, without changing it.
+
+    Args:
+        value: See `walk.punch`.
+        policy: What to do with each medium.
+        known: See `walk.punch`.
 
     Raises:
         MediaTooLargeError: a medium exceeds the policy's max_bytes.
     """
-    punched, holes = punch(value, select=policy.select, min_bytes=policy.look_from_bytes)
+    punched, holes = punch(value, select=policy.select, min_bytes=policy.look_from_bytes, known=known)
     reports = tuple(_report(hole, policy) for hole in holes if _reason(hole, policy))
     stripped = [hole for hole in holes if _reason(hole, policy) == "stripped"]
     if stripped:

@@ -22,12 +22,13 @@ from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
+from langgraph_portable_checkpoint.media.holes import Path
 from langgraph_portable_checkpoint.media.hooks import NO_HOOKS, MediaHooks
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, expired_text
 from langgraph_portable_checkpoint.media.references import Reference, find_references
 from langgraph_portable_checkpoint.media.shapes import placeholder_part
 from langgraph_portable_checkpoint.media.table import MediaRecord, MediaReport, MediaTable, Upload, utc
-from langgraph_portable_checkpoint.media.walk import Path, replace_at
+from langgraph_portable_checkpoint.media.walk import replace_at
 
 DEFAULT_MARGIN: Final = timedelta(minutes=5)
 """What expires this soon counts as dead: the turn takes time too."""

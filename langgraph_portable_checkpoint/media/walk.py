@@ -19,80 +19,20 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import BaseMessage
 from langgraph.types import Command, Interrupt, Overwrite, Send
 
-from langgraph_portable_checkpoint.errors import CorruptRecordError
-from langgraph_portable_checkpoint.media.encodings import ENCODINGS, decode, encode
+from langgraph_portable_checkpoint.media.encodings import Encoded, decode, encode
+from langgraph_portable_checkpoint.media.holes import Hole, Missing, Path, Step, Unloaded, corrupt
+from langgraph_portable_checkpoint.media.leaves import WORTH_REMEMBERING_BYTES, KnownLeaves, Leaf
 from langgraph_portable_checkpoint.media.shapes import Found, is_media_part, placeholder_part, recognise
 
 DEFAULT_MIN_BYTES: Final = 2048
 
-Step = str | int | tuple[int]
-Path = tuple[Step, ...]
 Select = Callable[[int, str | None], bool]
 """Decide by size in bytes and mime type (None: bytes that nothing names) whether a leaf is taken out."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Hole:
-    """One place of a value that is stored elsewhere.
-
-    Attributes:
-        kind: "media" or "message".
-        path: Where the value holds None in its stead.
-        encoding: Of media: "bytes", "base64", "base64url" or "data-url"; how `fill` puts the bytes back.
-        prefix: Of a data URL, everything up to and including the comma.
-        mime_type: As declared or recognised; None for bytes that nothing names.
-        size_bytes: Size of the bytes.
-        part: How many steps of `path` lead to the content part that a placeholder may replace whole, or None.
-        data: The bytes, on the way in.
-        message: The message, on the way in.
-        ref: What `to_wire` was given: the digest or reference under which the content is stored.
-    """
-
-    kind: Literal["media", "message"]
-    path: Path
-    encoding: str = "bytes"
-    prefix: str = ""
-    mime_type: str | None = None
-    size_bytes: int = 0
-    part: int | None = None
-    data: bytes | None = dataclasses.field(default=None, repr=False)
-    message: BaseMessage | None = dataclasses.field(default=None, repr=False)
-    ref: Any = None
-
-    def to_wire(self, ref: bytes | str) -> list[Any]:
-        """Return what is stored: msgpack types only, and none of the content.
-
-        Returns:
-            `[kind, path, ref]` for a message; `[kind, path, ref, encoding, prefix, mime_type, size_bytes, part]` for
-            media. A step `(n,)` becomes a list of one integer.
-        """
-        path = [list(step) if isinstance(step, tuple) else step for step in self.path]
-        if self.kind == "message":
-            return [self.kind, path, ref]
-        return [self.kind, path, ref, self.encoding, self.prefix, self.mime_type, self.size_bytes, self.part]
-
-    @classmethod
-    def from_wire(cls, wire: object, *, where: str = "a stored value") -> Hole:
-        """Read a hole back, trusting nothing.
-
-        Raises:
-            CorruptRecordError: this is not what `to_wire` returns.
-        """
-        match wire:
-            case ["message", list(path), bytes() | str() as ref]:
-                return cls("message", _path_from_wire(path, where), ref=ref)
-            case [
-                "media", list(path), bytes() | str() as ref, str(encoding), str(prefix),
-                None | str() as mime_type, int(size_bytes), None | int() as part,
-            ] if encoding in ENCODINGS and size_bytes >= 0 and (part is None or 0 <= part < len(path)):  # fmt: skip
-                steps = _path_from_wire(path, where)
-                return cls("media", steps, encoding, prefix, mime_type, size_bytes, part, ref=ref)
-        raise _corrupt(where, "a hole is not of a known form")
 
 
 class Punched(NamedTuple):
@@ -102,17 +42,12 @@ class Punched(NamedTuple):
     holes: tuple[Hole, ...]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Missing:
-    """The answer of a resolver that has no bytes: the part becomes a placeholder with this text."""
-
-    text: str
+Resolve = Callable[[Hole], bytes | BaseMessage | Missing | Unloaded]
 
 
-Resolve = Callable[[Hole], bytes | BaseMessage | Missing]
-
-
-def punch(value: Any, *, select: Select, min_bytes: int = DEFAULT_MIN_BYTES) -> Punched:
+def punch(
+    value: Any, *, select: Select, min_bytes: int = DEFAULT_MIN_BYTES, known: KnownLeaves | None = None
+) -> Punched:
     """Take media and nested messages out of a value, without changing it.
 
     Media are the parts that `shapes` lists, any long string that is a canonical data URL or the canonical base64 of a
@@ -123,6 +58,7 @@ def punch(value: Any, *, select: Select, min_bytes: int = DEFAULT_MIN_BYTES) -> 
         value: Anything. A message at the root is itself a hole; hand in its fields to look inside.
         select: The policy's decision per leaf; may raise to refuse the whole value.
         min_bytes: Smaller leaves are not looked at.
+        known: Remembers what long leaves decode to, from one call to the next.
 
     Returns:
         The very same object and `()` when nothing was found.
@@ -130,7 +66,7 @@ def punch(value: Any, *, select: Select, min_bytes: int = DEFAULT_MIN_BYTES) -> 
     try:
         if not _may_hold(value, min_bytes):
             return Punched(value, ())
-        walk = _Walk(select, min_bytes)
+        walk = _Walk(select, min_bytes, known)
         return Punched(walk.visit(value, (), ()), tuple(walk.holes))
     except RecursionError:
         return Punched(value, ())
@@ -142,7 +78,7 @@ def fill(value: Any, holes: Sequence[Hole], resolve: Resolve) -> Any:
     Args:
         value: What `punch` returned, perhaps stored and read back.
         holes: The holes, in any order.
-        resolve: Gives the bytes or the message of a hole, or `Missing`.
+        resolve: Gives the bytes or the message of a hole, or `Missing`, or `Unloaded`.
 
     Raises:
         CorruptRecordError: a path does not lead to a place of this value.
@@ -208,8 +144,9 @@ def _may_hold(node: Any, floor: int) -> bool:
 class _Walk:
     """One pass over a value; collects holes and returns the copy that lacks them."""
 
-    def __init__(self, select: Select, min_bytes: int) -> None:
+    def __init__(self, select: Select, min_bytes: int, known: KnownLeaves | None) -> None:
         self.select = select
+        self.known = known
         self.min_bytes = min_bytes
         self.holes: list[Hole] = []
 
@@ -247,18 +184,29 @@ class _Walk:
         found = recognise(leaf, enclosing, min_bytes=self.min_bytes)
         if found is None or not self.select(found.encoded.size_bytes, found.mime_type):
             return leaf
-        data = decode(leaf, found.encoded)
-        if data is None:
+        decoded = self._decoded(leaf, found.encoded)
+        if decoded is None:
             return leaf
-        self.holes.append(_media_hole(found, data, path, enclosing))
+        self.holes.append(_media_hole(found, decoded, path, enclosing))
         return None
 
+    def _decoded(self, leaf: str | bytes, encoded: Encoded) -> Leaf | None:
+        remember = self.known if len(leaf) >= WORTH_REMEMBERING_BYTES else None
+        found = remember.get(leaf) if remember is not None else None
+        if found is not None:
+            return found
+        data = decode(leaf, encoded)
+        if data is None:
+            return None
+        return Leaf(leaf, data) if remember is None else remember.add(leaf, data)
 
-def _media_hole(found: Found, data: bytes, path: Path, enclosing: Sequence[tuple[str, Mapping[Any, Any]]]) -> Hole:
+
+def _media_hole(found: Found, leaf: Leaf, path: Path, enclosing: Sequence[tuple[str, Mapping[Any, Any]]]) -> Hole:
     outermost = len(path) - len(enclosing)
     whole = found.named and outermost > 0 and isinstance(path[outermost - 1], int) and is_media_part(enclosing[0][1])
     encoding, prefix, _ = found.encoded
-    return Hole("media", path, encoding, prefix, found.mime_type, len(data), outermost if whole else None, data)
+    part = outermost if whole else None
+    return Hole("media", path, encoding, prefix, found.mime_type, len(leaf.data), part, leaf.data, leaf=leaf)
 
 
 def _entries(node: dict[Any, Any]) -> Iterator[tuple[Step, Any, Any]]:
@@ -299,9 +247,11 @@ class _Filling(NamedTuple):
     put: Callable[[Any], Any]
 
 
-def _filling(hole: Hole, content: bytes | BaseMessage | Missing) -> _Filling:
+def _filling(hole: Hole, content: bytes | BaseMessage | Missing | Unloaded) -> _Filling:
     if isinstance(content, Missing):
         return _placeholder(hole, content.text)
+    if isinstance(content, Unloaded):
+        return _reference(hole, dict(content.media))
     if isinstance(content, bytes) and hole.kind == "media":
         whole = encode(content, hole.encoding, hole.prefix)
         return _Filling(hole.path, lambda _: whole)
@@ -315,6 +265,13 @@ def _placeholder(hole: Hole, text: str) -> _Filling:
         return _Filling(hole.path[: hole.part], lambda block: placeholder_part(block, text))
     plain: str | bytes = text.encode() if hole.encoding == "bytes" else text
     return _Filling(hole.path, lambda _: plain)
+
+
+def _reference(hole: Hole, media: dict[str, Any]) -> _Filling:
+    family = (hole.mime_type or "").partition("/")[0]
+    kind = family if family in ("image", "audio", "video") else "file"
+    block = media if hole.part is None else {"type": kind, "mime_type": hole.mime_type, "media": media}
+    return _Filling(hole.path[: hole.part], lambda _: block)
 
 
 def _fill(node: Any, fillings: Sequence[_Filling], depth: int) -> Any:
@@ -340,21 +297,4 @@ def _child(node: Any, step: Step) -> Any:
         return node[step]
     elif step in _WRAPPED_FIELDS.get(kind, ()):
         return getattr(node, str(step))
-    raise _corrupt("a stored value", f"a hole's path does not fit it (a {kind.__name__})")
-
-
-def _path_from_wire(path: list[Any], where: str) -> Path:
-    return tuple(_step_from_wire(step, where) for step in path)
-
-
-def _step_from_wire(step: Any, where: str) -> Step:
-    position = step[0] if isinstance(step, list) and len(step) == 1 else step
-    if type(step) is str:
-        return step
-    if type(position) is int and position >= 0:
-        return (position,) if isinstance(step, list) else position
-    raise _corrupt(where, "a step of a hole's path is neither a name nor a position")
-
-
-def _corrupt(where: str, reason: str) -> CorruptRecordError:
-    return CorruptRecordError("hole", where=where, reason=reason)
+    raise corrupt("a stored value", f"a hole's path does not fit it (a {kind.__name__})")

@@ -16,7 +16,8 @@ from langgraph.types import Command, Interrupt, Overwrite, Send
 
 from langgraph_portable_checkpoint.errors import CorruptRecordError
 from langgraph_portable_checkpoint.media import walk
-from langgraph_portable_checkpoint.media.walk import Hole, Missing, Punched, fill, punch
+from langgraph_portable_checkpoint.media.holes import Hole, Missing, Unloaded
+from langgraph_portable_checkpoint.media.walk import Punched, fill, punch
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 16
 PDF = b"%PDF-1.7\n" + os.urandom(5000)
@@ -286,6 +287,18 @@ def test_a_policy_that_raises_refuses_the_whole_value() -> None:
 def test_missing_media_become_a_placeholder_of_the_same_kind(part: Any, placeholder: Any) -> None:
     value, holes = take_all({"content": ["a", part]})
     assert fill(value, holes, lambda hole: Missing("gone")) == {"content": ["a", placeholder]}
+
+
+def test_media_that_are_not_loaded_become_references() -> None:
+    value, holes = take_all({"content": [PARTS["anthropic image"], PARTS["bedrock document"]], "own": RAW})
+    ref = {"sha256": "ab"}
+    assert fill(value, holes, lambda hole: Unloaded(ref)) == {
+        "content": [
+            {"type": "image", "mime_type": "image/png", "media": ref},
+            {"type": "file", "mime_type": "application/pdf", "media": ref},
+        ],
+        "own": ref,
+    }
 
 
 def test_an_image_inside_a_tool_result_is_replaced_alone() -> None:
