@@ -19,7 +19,7 @@ serializer's own bytes. Nothing is ever recognised by its shape on the way back.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -46,7 +46,8 @@ from .items import (
     pack_item,
     parse_item,
 )
-from .messages import STANDARD, copy_message, fingerprint
+from .known import KnownMessages
+from .messages import Prototype
 from .sequences import EMPTY, FANOUT, Entry, Sequenced, levels_of, sequence
 
 INLINE_BYTES: Final = 64
@@ -56,6 +57,7 @@ SMALL_BYTES: Final = 1024
 """Lists and dicts that serialize to less are one value."""
 SMALL_ELEMENT_BYTES: Final = 64
 MAX_DEPTH: Final = 8
+OVERHEAD_BYTES: Final = 200
 LIST, DICT, CHUNKED = 0, 1, 2
 EXT_PYDANTIC_V2: Final = 5
 
@@ -152,7 +154,7 @@ class Encoder:
     Args:
         codec: The serializer side.
         secrets: The thread's key and sealer.
-        known: Fingerprint -> digest of messages already stored; may be shared and is added to.
+        known: Messages encoded before; is added to.
         sink: Receives every item the entries name that is not known to be stored.
         stored: Digests known to be in the server.
     """
@@ -162,7 +164,7 @@ class Encoder:
         codec: ValueCodec,
         secrets: Secrets,
         *,
-        known: dict[Hashable, bytes],
+        known: KnownMessages,
         stored: set[bytes],
         sink: Sink,
     ) -> None:
@@ -220,7 +222,18 @@ class Encoder:
                 return self._sequence([self._blob(chunk) for chunk in chunks], previous, CHUNKED)
             if len(value) == 1:
                 return self._typed(type_, data, punched[1]), None
-        return self._sequence([self._value(element, EMPTY, depth + 1)[0] for element in value], previous, LIST)
+        return self._sequence(self._elements(value, depth), previous, LIST)
+
+    def _elements(self, value: list[Any], depth: int) -> list[Entry]:
+        """Encode the elements of a list. Long conversations pass here at every step, so known messages are met first."""
+        find, stored = self.known.find, self.stored
+        entries: list[Entry] = []
+        for element in value:
+            entry = find(element)
+            if entry is None or entry.refs[0] not in stored:
+                entry = self._value(element, EMPTY, depth + 1)[0]
+            entries.append(entry)
+        return entries
 
     def _dict(self, value: dict[Any, Any], previous: Sequenced, depth: int) -> tuple[Entry, Sequenced | None]:
         punched = self.codec.walk.punch(value)
@@ -289,16 +302,27 @@ class Encoder:
 
     def message(self, message: BaseMessage) -> Entry:
         """Encode a message; its id stands in the entry, so that the item does not change when an id is given."""
-        name = fingerprint(message) if self.codec.native else None
-        digest = self.known.get(name) if name is not None else None
-        if digest is None or digest not in self.stored:
-            entry = self._new_message(message)
-            if entry.wire is not None:
-                return entry
-            digest = entry.refs[0]
-            if name is not None:
-                self.known[name] = digest
-        return Entry(id_to_wire(message.id), (digest,))
+        if not self.codec.native:
+            return self._with_id(message, self._new_message(message))
+        entry = self.known.find(message)
+        if entry is None or entry.refs[0] not in self.stored:
+            entry = self._with_id(message, self._message_item(message))
+            if entry.wire != BLOB_WIRE:
+                self.known.add_entry(message, entry)
+        return entry
+
+    def _message_item(self, message: BaseMessage) -> Entry:
+        digest, name = self.known.digest(message)
+        if digest is not None and digest in self.stored:
+            return Entry(None, (digest,))
+        entry = self._new_message(message)
+        if name is not None and entry.wire is None:
+            self.known.add_digest(message, name, entry.refs[0])
+        return entry
+
+    @staticmethod
+    def _with_id(message: BaseMessage, entry: Entry) -> Entry:
+        return Entry(id_to_wire(message.id), entry.refs) if entry.wire is None else entry
 
     def _new_message(self, message: BaseMessage) -> Entry:
         if not _has_text_id(message):
@@ -369,20 +393,20 @@ def id_from_wire(wire: str | bytes | None) -> str | None:
 
 
 class Items:
-    """Opened items, by digest; a cache that may be shared by threads and forgets the oldest beyond its budget."""
+    """Items by digest, opened or as they were stored; shared by threads; forgets the oldest beyond its budget."""
 
     def __init__(self, budget_bytes: int) -> None:
         self.budget_bytes = budget_bytes
-        self._items: dict[bytes, Opened] = {}
+        self._items: dict[bytes, Opened | bytes] = {}
         self._bytes = 0
+        self.get = self._items.get
 
-    def get(self, digest: bytes) -> Opened | None:
-        return self._items.get(digest)
-
-    def add(self, digest: bytes, opened: Opened) -> None:
-        if digest not in self._items:
-            self._items[digest] = opened
-            self._bytes += opened.size_bytes
+    def add(self, digest: bytes, item: Opened | bytes) -> None:
+        """Remember an item; an opened one takes the place of its bytes."""
+        known = self._items.get(digest)
+        self._items[digest] = item
+        if known is None:
+            self._bytes += _weight(item)
             while self._bytes > self.budget_bytes and len(self._items) > 1:
                 self._drop_oldest()
 
@@ -391,7 +415,11 @@ class Items:
             oldest = self._items.pop(next(iter(self._items)))
         except (StopIteration, KeyError, RuntimeError):  # another thread was quicker
             return
-        self._bytes -= oldest.size_bytes
+        self._bytes -= _weight(oldest)
+
+
+def _weight(item: Opened | bytes) -> int:
+    return len(item) + OVERHEAD_BYTES if isinstance(item, bytes) else item.size_bytes
 
 
 @dataclass(slots=True)
@@ -404,7 +432,9 @@ class Opened:
     size_bytes: int
     media: tuple[bytes, ...] = ()
     """Refs of its media; they are not among `refs`."""
-    prototype: BaseMessage | None = None
+    prototype: Prototype | None = None
+    last_id: tuple[Any, str | None] = (None, None)
+    """The wire form and text of the id that it was copied under last."""
     entries: list[Entry] | None = None
 
 
@@ -440,6 +470,10 @@ def refs_taken(wire: Any, *, where: str) -> int:
     return 0
 
 
+class NotAtHandError(Exception):
+    """Something has to be fetched before this can be decoded. Never leaves the programs."""
+
+
 class Decoder:
     """Decodes entries of one thread, from items already at hand.
 
@@ -468,21 +502,26 @@ class Decoder:
         self.fetched = fetched
         self.media = media
         self.where = where
+        self.final = False
+        """Whether all that can be had is at hand; until then, what is not there raises NotAtHandError."""
         self._local: dict[bytes, Opened] = {}
 
     def open(self, digest: bytes) -> Opened:
         """Open an item, from the cache or from what was fetched.
 
         Raises:
-            MissingItemError: it is in neither.
+            NotAtHandError: it is in neither, and may be fetched.
+            MissingItemError: it is in neither, and cannot be had.
         """
         opened = self._local.get(digest) or self.items.get(digest)
-        if opened is None:
-            data = self.fetched.get(digest)
+        if opened is None or isinstance(opened, bytes):
+            data = opened or self.fetched.get(digest)
+            if data is None and not self.final:
+                raise NotAtHandError
             if data is None:
                 raise MissingItemError(f"item {digest.hex()}", where=self.where, reason="it is not stored")
             parsed = self._parse(digest, data)
-            opened = _opened(parsed, len(data) + 200)
+            opened = _opened(parsed, len(data) + OVERHEAD_BYTES)
             if parsed.kind == LEAF:
                 opened.entries = split_entries(parsed.body, parsed.refs, where=self.where)
             self.items.add(digest, opened)
@@ -525,7 +564,7 @@ class Decoder:
         """Decode one entry into a fresh value."""
         wire, refs = entry
         if wire is None or isinstance(wire, (str, bytes)):
-            return self._message(refs[0], id_from_wire(wire))
+            return self._message(refs[0], wire)
         if wire == BLOB_WIRE:
             return self._blob(self.open(refs[0]))
         if not isinstance(wire, list) or len(wire) > 3:
@@ -599,25 +638,36 @@ class Decoder:
             if hole.kind == "message":
                 return self.value(Entry(ids[id(hole)], (hole.ref,)))
             data = self.media.get(hole.ref)
+            if data is None and not self.final:
+                raise NotAtHandError
             return self.codec.walk.placeholder(hole) if data is None else data
 
         return self.codec.walk.fill(value, holes, resolve)
 
-    def _message(self, digest: bytes, message_id: str | None) -> Any:
+    def _message(self, digest: bytes, id_wire: str | bytes | None) -> Any:
         opened = self.open(digest)
-        if opened.kind != MESSAGE:
-            raise CorruptRecordError(
-                f"message {digest.hex()}", where=self.where, reason=f"it is an item of kind {opened.kind}"
-            )
+        if opened.last_id[0] != id_wire:
+            opened.last_id = (id_wire, id_from_wire(id_wire))
+        message_id = opened.last_id[1]
         if opened.prototype is not None:
-            return copy_message(opened.prototype, message_id)
+            return opened.prototype.copy(message_id)
+        if opened.kind != MESSAGE:
+            what = f"message {digest.hex()}"
+            raise CorruptRecordError(what, where=self.where, reason=f"it is an item of kind {opened.kind}")
         envelope, wires = opened.body if isinstance(opened.body, list) else (opened.body, None)
         if wires is not None:
             return self._message_with_media(envelope, wires, message_id)
-        message = self.codec.load_message(envelope, message_id)
-        if type(message) in STANDARD and self.codec.native:
-            opened.prototype = copy_message(message, None)
+        message = self._load_message(envelope, message_id)
+        if self.codec.native and Prototype.fits(message):
+            opened.prototype = Prototype(message)
         return message
+
+    def _load_message(self, envelope: Any, message_id: str | None) -> Any:
+        try:
+            return self.codec.load_message(envelope, message_id)
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            reason = f"its envelope does not fit together ({type(error).__name__})"
+            raise CorruptRecordError("message", where=self.where, reason=reason) from error
 
     def _message_with_media(self, envelope: Mapping[str, Any], wires: list[Any], message_id: str | None) -> Any:
         module, name, fields = self.codec.message_fields(envelope, message_id)

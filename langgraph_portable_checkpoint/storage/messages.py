@@ -9,7 +9,6 @@ encoder cannot take natively.
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -51,9 +50,9 @@ STANDARD: Final = frozenset(
 """Classes whose instances hold nothing but their fields."""
 
 _ATOMS: Final = frozenset({str, int, float, bool, type(None), bytes})
-_LONGEST_KEY: Final = 4096
+LONGEST_NAME: Final = 4096
 # The options of LangGraph's own encoder.
-_OPTIONS: Final = (
+OPTIONS: Final = (
     ormsgpack.OPT_NON_STR_KEYS
     | ormsgpack.OPT_PASSTHROUGH_DATACLASS
     | ormsgpack.OPT_PASSTHROUGH_DATETIME
@@ -64,26 +63,57 @@ _OPTIONS: Final = (
 _set = object.__setattr__
 
 
-def fingerprint(message: BaseMessage) -> Hashable | None:
-    """Name a standard message by class and all fields but its id; None when it cannot be told apart for sure."""
-    kind = type(message)
-    if kind not in STANDARD:
-        return None
+def fingerprint(message: BaseMessage) -> bytes | None:
+    """Name a standard message, within its class, by all fields but its id; None when it cannot be told for sure."""
     fields = message.__dict__.copy()
     fields["id"] = None
+    return flatten(message, fields)
+
+
+def flatten(message: BaseMessage, fields: dict[str, Any]) -> bytes | None:
+    """Name a standard message, within its class, by the given fields."""
     if message.__pydantic_extra__:
-        fields["\0extra"] = message.__pydantic_extra__
-    return _fingerprint(kind, fields)
-
-
-def _fingerprint(kind: type, value: Any) -> Hashable | None:
+        return None
     try:
-        flat = ormsgpack.packb(value, None, _OPTIONS)
+        flat = ormsgpack.packb(fields, None, OPTIONS)
     except TypeError:
         return None
-    if len(flat) > _LONGEST_KEY:
-        return kind, blake2b(flat, digest_size=32).digest()
-    return kind, flat
+    return flat if len(flat) <= LONGEST_NAME else shortened(flat)
+
+
+def shortened(flat: bytes) -> bytes:
+    """Stand in for a name that is too long to keep."""
+    return blake2b(flat, digest_size=32).digest()
+
+
+class Prototype:
+    """A decoded standard message to make copies of, none of which shares anything mutable with it or another."""
+
+    __slots__ = ("_fields", "_fields_set", "_kind", "_mutable")
+
+    def __init__(self, message: BaseMessage) -> None:
+        self._kind = type(message)
+        self._fields = {name: _copy_tree(value) for name, value in message.__dict__.items()}
+        self._mutable = [(name, value) for name, value in self._fields.items() if type(value) not in _ATOMS]
+        self._fields_set = message.__pydantic_fields_set__.copy()
+
+    @staticmethod
+    def fits(message: Any) -> bool:
+        """Tell whether copies of a message are all there is to it."""
+        return type(message) in STANDARD and not message.__pydantic_extra__
+
+    def copy(self, message_id: str | None) -> BaseMessage:
+        """Make a copy under an id."""
+        twin = self._kind.__new__(self._kind)
+        fields = self._fields.copy()
+        for name, value in self._mutable:
+            fields[name] = _copy_tree(value) if value else type(value)()
+        fields["id"] = message_id
+        _set(twin, "__dict__", fields)
+        _set(twin, "__pydantic_fields_set__", self._fields_set.copy())
+        _set(twin, "__pydantic_extra__", {})
+        _set(twin, "__pydantic_private__", None)
+        return twin
 
 
 def _copy_tree(value: Any) -> Any:
@@ -93,20 +123,3 @@ def _copy_tree(value: Any) -> Any:
     if kind is list:
         return [child if type(child) in _ATOMS else _copy_tree(child) for child in value]
     return value if kind in _ATOMS else copy.deepcopy(value)
-
-
-def copy_message(message: BaseMessage, message_id: str | None) -> BaseMessage:
-    """Copy a standard message under an id; the copy shares only immutable values with it."""
-    kind = type(message)
-    twin = kind.__new__(kind)
-    fields = message.__dict__.copy()
-    for name, value in fields.items():
-        if type(value) not in _ATOMS:
-            fields[name] = _copy_tree(value)
-    fields["id"] = message_id
-    _set(twin, "__dict__", fields)
-    _set(twin, "__pydantic_fields_set__", message.__pydantic_fields_set__.copy())
-    extra = message.__pydantic_extra__
-    _set(twin, "__pydantic_extra__", _copy_tree(extra) if extra else extra if extra is None else {})
-    _set(twin, "__pydantic_private__", None)
-    return twin

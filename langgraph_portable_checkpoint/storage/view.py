@@ -8,18 +8,18 @@ execution; each change is one atomic dict or set operation, or replaces a whole 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha1
 from threading import Lock
 from typing import Any, Final
 
 from .items import Secrets
+from .known import KnownMessages
 from .sequences import Entry, Sequenced
 
 MAX_RECORDS: Final = 64
 MAX_STORED: Final = 200_000
-MAX_KNOWN_BYTES: Final = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,7 @@ class ThreadView:
     sealed_key: bytes
     stored: set[bytes] = field(default_factory=set)
     """Digests of items and blobs known to be in the server."""
-    known: dict[Hashable, bytes] = field(default_factory=dict)
-    """Message fingerprint -> digest."""
+    known: KnownMessages = field(default_factory=KnownMessages)
     records: OrderedDict[bytes, HeldRecord] = field(default_factory=OrderedDict)
     heads: dict[str, bytes] = field(default_factory=dict)
     """Namespace -> place of the head this client saw last."""

@@ -100,6 +100,13 @@ class Core:
             raise CorruptRecordError(KEY_WHAT, where=where, reason="it was moved here from another place")
         return opened[start:stop]
 
+    def stored(self, view: ThreadView, sink: Sink) -> None:
+        """Note that the server has taken what a call sent; it need not be fetched again."""
+        view.confirm(sink.items)
+        view.confirm(sink.media)
+        for digest, data in sink.items.items():
+            self.items.add(digest, data)
+
     def decoder(self, view: ThreadView, thread_id: str, fetched: dict[bytes, bytes]) -> Decoder:
         """Make a decoder for a thread."""
         return Decoder(
@@ -176,7 +183,7 @@ def refuse(reply: list[Any], thread_id: str) -> None:
 def fetch_missing(
     core: Core, view: ThreadView, thread_id: str, refs: Iterable[bytes], decoder: Decoder
 ) -> Program[None]:
-    """Fetch what is not at hand of everything that `refs` lead to.
+    """Fetch what is not at hand of everything that `refs` lead to, after decoding has met something that is not.
 
     No call when all is at hand, one for items, one for media. What the server does not have either is found out by
     decoding, which names it.
@@ -196,6 +203,7 @@ def fetch_missing(
         present = {ref: data for ref, data in zip(media, found, strict=True) if data is not None}
         decoder.media.update(present)
         view.confirm(present)
+    decoder.final = True
 
 
 def read_record(core: Core, parsed: Parsed, decoder: Decoder) -> CheckpointRecord:

@@ -118,7 +118,7 @@ def _tuples(
     opened = [_open(view, row, thread_id) for row in rows]
     if query.filter:
         yield from fetch_missing(core, view, thread_id, {parsed.refs[0] for _, _, parsed, _ in opened}, decoder)
-        opened = [row for row in opened if query.takes(_metadata(core, row[2], decoder))]
+        opened = [row for row in opened if query.takes(read_record(core, row[2], decoder).metadata)]
     yield from fetch_missing(core, view, thread_id, _refs(opened), decoder)
     return [
         tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, None, remember=False)
@@ -134,10 +134,6 @@ def _open(view: ThreadView, row: Row, thread_id: str) -> Opened:
     where = f"thread {thread_id!r}"
     parsed = open_record(view, place, data, thread_id)
     return place, data, parsed, load_writes(writes, place=place, secrets=view.secrets, where=where)
-
-
-def _metadata(core: Core, parsed: Parsed, decoder: Any) -> Any:
-    return read_record(core, parsed, decoder).metadata
 
 
 def _refs(opened: list[Opened]) -> Iterator[bytes]:

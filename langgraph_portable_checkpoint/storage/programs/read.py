@@ -7,7 +7,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
-from ..codec import Decoder
+from ..codec import Decoder, NotAtHandError
 from ..effects import Program, Script
 from ..items import Parsed
 from ..layout import place as spell_place
@@ -92,8 +92,11 @@ def _assemble(
 ) -> Program[CheckpointTuple]:
     parsed = open_record(view, place, data, thread_id)
     writes = load_writes(writes_data, place=place, secrets=view.secrets, where=decoder.where)
-    refs = (*parsed.refs, *(ref for write in writes for ref in write.entry.refs))
-    yield from fetch_missing(core, view, thread_id, refs, decoder)
+    try:
+        return tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, config)
+    except NotAtHandError:
+        refs = (*parsed.refs, *(ref for write in writes for ref in write.entry.refs))
+        yield from fetch_missing(core, view, thread_id, refs, decoder)
     return tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, config)
 
 

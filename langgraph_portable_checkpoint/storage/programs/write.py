@@ -100,7 +100,9 @@ def _parent(
         if reply[2]:
             assert view is not None
             parsed = open_record(view, place, reply[3], thread_id)
-            record = read_record(core, parsed, core.decoder(view, thread_id, unpair(reply[8:])))
+            decoder = core.decoder(view, thread_id, unpair(reply[8:]))
+            decoder.final = True
+            record = read_record(core, parsed, decoder)
             held = HeldRecord(reply[3], record.versions, record.values)
             view.hold(place, held)
     return view or core.fresh_view(thread_id), view is None, held
@@ -191,8 +193,7 @@ class _Put:
     def done(self, head: bytes, run_id: str | None) -> None:
         """Remember what is stored now."""
         view = self.view
-        view.confirm(self.sink.items)
-        view.confirm(self.sink.media)
+        self.core.stored(view, self.sink)
         for channel, made in self.sequences.items():
             view.sequences[self.ns, channel] = made
         view.hold(self.place, self.held)
@@ -241,8 +242,7 @@ def put_writes(
         reply = yield from registered(core, thread_id, script, None, fresh=fresh)
         refuse(reply, thread_id)
         if reply[0] == b"ok":
-            view.confirm(sink.items)
-            view.confirm(sink.media)
+            core.stored(view, sink)
             core.views.put(thread_id, view)
             return
         adopt(core, reply, thread_id)
