@@ -1,0 +1,199 @@
+"""Session envelopes of versions 1 to 3, import only: provider-native messages with the accounting of their session.
+
+The messages are read by the dialect that they are of, found from `provider` or from the messages themselves (versions
+1 and 2 name no provider). A `$media:<ref>` marker counts only where the envelope's own media table lists the ref: the
+part then becomes a media reference, or gets the bytes that the table holds. The question of an interrupted turn is not
+in the history, and is told.
+
+Source: "History and Checkpointing" of the toolkit that writes them: envelope, media table, interrupted turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NoReturn, cast
+
+from ..envelope.model import Block, MessageEnvelope
+from ..errors import DialectError, FutureVersionError, MalformedHistoryError, UnknownDialectError
+from .base import DeclaredLoss, Dialect, ExportOptions, Field, Finding, ImportOptions, Rule, Target
+from .problems import Problems
+from .report import Placed, Report
+
+NAME: Final = "session-envelope"
+VERSIONS: Final = (1, 2, 3)
+MARKER: Final = "$media:"
+INNER: Final[Mapping[str, tuple[str, str | None]]] = {
+    "anthropic": ("anthropic", None),
+    "openai": ("openai-responses", None),
+    "google": ("google", None),
+    "gemini": ("google", None),
+    "fireworks": ("openai-chat", "fireworks"),
+}
+"""Dialect and profile by the provider that an envelope names."""
+_NATIVE: Final = ("anthropic", "openai-responses", "google", "openai-chat", "bedrock", "mistral")
+_SOURCE: Final = "History and Checkpointing"
+
+
+class SessionEnvelope:
+    """The dialect; see the module docstring."""
+
+    name = NAME
+    title = "session envelopes, versions 1 to 3"
+    providers: tuple[str, ...] = ()
+    profiles: tuple[str, ...] = ()
+    writes = False
+    RULES: tuple[Rule, ...] = (
+        Rule(id="S1", text="version is 1, 2 or 3; messages is a list in one provider's dialect", source=_SOURCE),
+        Rule(id="S2", text="a $media marker names a ref of the media table", source=_SOURCE),
+        Rule(id="S3", text="an interrupted turn's question is not in the history", source=_SOURCE),
+    )
+    FIELD_MAP: tuple[Field, ...] = (
+        Field(neutral="messages", native="messages", note="read by the dialect they are of"),
+        Field(neutral="origin.model", native="model", note="where the messages name none"),
+        Field(neutral="media", native="$media:<ref> with its entry of the media table"),
+        Field(neutral="base64 beside file_id", native="media table entry with uri and data"),
+    )
+    LOSSES: tuple[DeclaredLoss, ...] = (
+        DeclaredLoss(rule="S2", kind="unresolved", when="media whose bytes are in the session's store"),
+        DeclaredLoss(rule="S3", kind="unresolved", when="an interrupted turn's question waits to be sent again"),
+    )
+
+    def target(self, options: ExportOptions) -> Target:
+        """Import only; the table says so by accepting everything."""
+        return Target(dialect=NAME)
+
+    def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> NoReturn:
+        """Raise DialectError: these envelopes are only read."""
+        raise DialectError(f"{NAME} can only be imported")
+
+    def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
+        """Read an envelope as `to_dict` gives it.
+
+        Raises:
+            FutureVersionError: Its version is newer than 3.
+        """
+        problems = Problems(NAME)
+        envelope = problems.mapping(payload, "")
+        if envelope is None:
+            raise MalformedHistoryError(NAME, problems.found)
+        _check_version(envelope, problems)
+        messages = envelope.get("messages")
+        if not isinstance(messages, list):
+            problems.add("messages", f"is {type(messages).__name__}, not a list")
+        problems.raise_if_any()
+        found = _read(envelope, options, report)
+        _tell_interrupted(envelope, report)
+        table = _media_table(envelope)
+        return [_with_media(one, table, report) for one in found]
+
+    def recognises(self, payload: Any) -> float:
+        """A version and messages beside the session's own keys."""
+        if not isinstance(payload, Mapping) or not isinstance(payload.get("messages"), list):
+            return 0.0
+        own = [key for key in ("metadata", "media_policy", "toolkit_version", "media_report") if key in payload]
+        return 0.98 if own and "version" in payload else 0.0
+
+    def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
+        """Return what an import would refuse or report, as findings."""
+        report = Report(target=NAME)
+        try:
+            self.parse(payload, ImportOptions(), report)
+        except (MalformedHistoryError, FutureVersionError) as error:
+            return [Finding(rule="S1", path="", message=str(error))]
+        return [Finding(rule=loss.rule, path=loss.path, message=f"{loss.action}: {loss.detail}") for loss in report]
+
+
+def _check_version(envelope: Mapping[str, Any], problems: Problems) -> None:
+    """A missing version is 1, as the first envelopes had none; an unknown one is never read as a known one."""
+    version = envelope.get("version", 1)
+    if isinstance(version, str) and version.isascii() and version.isdigit():
+        version = int(version[:9])
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        problems.add("version", f"is {version!r:.40}, not a number from 1 on")
+    elif version not in VERSIONS:
+        raise FutureVersionError("session envelope", where="payload", found=version, supported=max(VERSIONS))
+
+
+def _read(envelope: Mapping[str, Any], options: ImportOptions, report: Report) -> list[MessageEnvelope]:
+    """Read the messages by their own dialect."""
+    messages = envelope["messages"]
+    if not messages:
+        return []
+    dialect, profile = _inner(envelope)
+    model = options.model or (envelope["model"] if isinstance(envelope.get("model"), str) else None)
+    inner = ImportOptions(profile=profile, model=model, account=options.account)
+    try:
+        return dialect.parse(messages, inner, report)
+    except MalformedHistoryError as error:
+        raise MalformedHistoryError(NAME, [f"messages{problem}" for problem in error.problems]) from error
+
+
+def _inner(envelope: Mapping[str, Any]) -> tuple[Dialect, str | None]:
+    """Choose the dialect: what the messages are surely of, else what the provider's sessions hold."""
+    from .registry import get_dialect
+
+    scores = [(get_dialect(name).recognises(envelope["messages"]), -at, name) for at, name in enumerate(_NATIVE)]
+    score, _, name = max(scores)
+    named = INNER.get(str(envelope.get("provider") or "").lower())
+    if named is not None and (score < 0.85 or name == named[0]):
+        return get_dialect(named[0]), named[1]
+    if score <= 0.0:
+        raise UnknownDialectError("no dialect recognises this envelope's messages, and it names no known provider.")
+    return get_dialect(name), None
+
+
+def _tell_interrupted(envelope: Mapping[str, Any], report: Report) -> None:
+    metadata = envelope.get("metadata")
+    turn = metadata.get("interrupted_turn") if isinstance(metadata, Mapping) else None
+    if isinstance(turn, Mapping):
+        facts = ", ".join(f"{key} {turn[key]}" for key in ("error_type", "failed_at", "files_attached") if key in turn)
+        report.add("S3", "unresolved", action="left the question of an interrupted turn to be sent again", detail=facts)
+
+
+def _media_table(envelope: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The media table by ref and by uri; it comes as a list of entries, or as a mapping to them."""
+    table = envelope.get("media")
+    entries = list(table.values()) if isinstance(table, Mapping) else table if isinstance(table, list) else []
+    known = [entry for entry in entries if isinstance(entry, Mapping)]
+    keyed = dict(table) if isinstance(table, Mapping) else {}
+    found = {str(key): entry for key, entry in keyed.items() if isinstance(entry, Mapping)}
+    return found | {str(entry[key]): entry for entry in known for key in ("ref", "uri") if entry.get(key)}
+
+
+def _with_media(envelope: MessageEnvelope, table: Mapping[str, Mapping[str, Any]], report: Report) -> MessageEnvelope:
+    content = [_resolved(block, table, report) for block in envelope["content"]]
+    if all(new is old for new, old in zip(content, envelope["content"], strict=True)):
+        return envelope
+    changed: MessageEnvelope = {**envelope, "content": content}
+    changed.pop("raw_content", None)
+    return changed
+
+
+def _resolved(block: Block, table: Mapping[str, Mapping[str, Any]], report: Report) -> Block:
+    ref = _ref(block)
+    entry = table.get(ref) if ref else None
+    if entry is not None:
+        kept: Any = {key: value for key, value in block.items() if key not in ("raw", "base64", "url")}
+        if "mime_type" not in kept and isinstance(entry.get("mime_type"), str):
+            kept["mime_type"] = entry["mime_type"]
+        if isinstance(entry.get("data"), str):
+            return cast(Block, {**kept, "base64": entry["data"]})
+        report.add(
+            "S2", "unresolved", action="kept a part as a reference to the session's store", detail=str(ref)[:100]
+        )
+        kept["media"] = {key: entry[key] for key in ("ref", "sha256", "mime_type", "size") if key in entry}
+        return cast(Block, kept)
+    entry = table.get(str(block.get("file_id") or block.get("url") or ""))
+    if entry is not None and isinstance(entry.get("data"), str) and "base64" not in block:
+        return {**block, "base64": entry["data"]}
+    return block
+
+
+def _ref(block: Block) -> str | None:
+    """The ref of a marker that stands where the bytes did, alone or behind a data URL's head."""
+    for value in (block.get("base64"), block.get("url")):
+        if isinstance(value, str) and value.startswith(MARKER):
+            return value.removeprefix(MARKER)
+        if isinstance(value, str) and value.startswith("data:") and f";base64,{MARKER}" in value[:300]:
+            return value.partition(f";base64,{MARKER}")[2]
+    return None
