@@ -199,12 +199,13 @@ class ResponsesWriter:
         for item, placed in self.items:
             kind = item.get("type", "message")
             prefix = _ID_RULES.get(kind)
-            if prefix is None or ("id" not in item and kind != "reasoning"):
+            others = self.providers != {"openai"} and "id" in item
+            if prefix is None or others or ("id" not in item and kind != "reasoning"):
                 continue
             old = str(item.get("id"))
             occurrence = used.get(old, 0)
             used[old] = occurrence + 1
-            fits = old.startswith(prefix) or self.providers != {"openai"}
+            fits = old.startswith(prefix)
             if fits and not occurrence:
                 continue
             self._replace_id(item, placed, prefix=prefix, occurrence=occurrence, rule="R6" if fits else "R5")
