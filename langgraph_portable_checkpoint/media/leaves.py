@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-DEFAULT_BUDGET_BYTES: Final = 128 * 2**20
+DEFAULT_BUDGET_BYTES: Final = 64 * 2**20
 WORTH_REMEMBERING_BYTES: Final = 16 * 2**10
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from langchain_core.messages import BaseMessage
+
 from langgraph_portable_checkpoint.media.holes import Hole, Missing
 from langgraph_portable_checkpoint.media.leaves import KnownLeaves
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, unavailable_text
-from langgraph_portable_checkpoint.media.strip import take_out
+from langgraph_portable_checkpoint.media.strip import Taken, take_out
 from langgraph_portable_checkpoint.media.walk import fill
 
 
@@ -21,12 +23,30 @@ class PolicyWalk:
 
     def punch(self, value: Any) -> tuple[Any, Sequence[Hole]]:
         """Take media and nested messages out of a value; the very same object and () when there are none."""
-        taken = take_out(value, self.policy, self.known)
+        taken = self.take_out(value)
         return taken.value, taken.holes
+
+    def take_out(self, value: Any) -> Taken:
+        """Do the same, and say what was stripped."""
+        return take_out(value, self.policy, self.known)
 
     def fill(self, value: Any, holes: Sequence[Hole], resolve: Callable[[Hole], Any]) -> Any:
         """Put them back."""
         return fill(value, holes, resolve)
+
+    def fill_message(
+        self, message: BaseMessage, holes: Sequence[Hole], resolve: Callable[[Hole], Any]
+    ) -> BaseMessage | None:
+        """Put media back into a message that was decoded without them, sparing them a way through the serializer.
+
+        Returns:
+            A copy; None when a hole is where validation looks (a whole field, or a whole element of the content):
+            then the fields have to be filled before the message is made.
+        """
+        if any(len(hole.path) < (3 if hole.path[0] == "content" else 2) for hole in holes):
+            return None
+        fields = fill(dict(message.__dict__), holes, resolve)
+        return message.model_copy(update={name: fields[name] for name in {str(hole.path[0]) for hole in holes}})
 
     def from_wire(self, wire: Any, *, where: str) -> Hole:
         """Read a hole."""

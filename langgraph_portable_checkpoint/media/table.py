@@ -10,9 +10,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any, Final, Literal, Self, get_args
 
-from langgraph_portable_checkpoint.errors import CorruptRecordError
+from langgraph_portable_checkpoint.errors import CorruptRecordError, MediaDigestError, MediaError
+from langgraph_portable_checkpoint.media.encodings import sniff
 
 Reason = Literal[
     "over_inline_threshold",
@@ -94,6 +96,7 @@ class MediaRecord(_Wire):
         sha256: Hex digest of the bytes, or None when a provider upload's bytes were never seen.
         mime_type: As declared or recognised when it was first stored.
         size_bytes: Size of the bytes.
+        recognised_as: What the first bytes say, where that contradicts `mime_type`.
         store: Name of the store that holds them; "redis" for the thread's own items; None when nobody does.
         ref: What the store's `put` returned.
         first_turn: The turn that brought it in.
@@ -103,6 +106,7 @@ class MediaRecord(_Wire):
     sha256: str | None = None
     mime_type: str | None = None
     size_bytes: int | None = None
+    recognised_as: str | None = None
     store: str | None = None
     ref: str | None = None
     first_turn: int | None = None
@@ -145,6 +149,39 @@ class MediaReport(_Wire):
     source: str | None = None
     detail: str | None = None
     extras: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+
+
+def new_record(
+    data: bytes, mime_type: str | None, *, store: str, ref: str | None = None, first_turn: int | None = None
+) -> MediaRecord:
+    """Describe bytes that a thread holds for the first time.
+
+    A type that the bytes contradict is kept as it was declared, with what they look like in `recognised_as`.
+    """
+    seen = sniff(data[:64])
+    lying = seen is not None and mime_type in _CHECKABLE and _family(mime_type) != _family(seen)
+    return MediaRecord(
+        sha256=sha256(data).hexdigest(),
+        mime_type=mime_type,
+        size_bytes=len(data),
+        recognised_as=seen if lying else None,
+        store=store,
+        ref=ref,
+        first_turn=first_turn,
+    )
+
+
+def failure_report(error: MediaError, *, mime_type: str | None, size_bytes: int | None, **facts: Any) -> MediaReport:
+    """Report a medium that could not be read.
+
+    Args:
+        error: Why.
+        mime_type: Of the part.
+        size_bytes: Of the part.
+        **facts: Further fields of `MediaReport`, such as `message`, `turn` and `sha256`.
+    """
+    reason: Reason = "corrupt_blob" if isinstance(error, MediaDigestError) else "missing_blob"
+    return MediaReport(reason=reason, mime_type=mime_type, size_bytes=size_bytes, detail=str(error), **facts)
 
 
 class MediaTable:
@@ -196,6 +233,24 @@ def utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC)
 
 
+_SAME: Final = {
+    "audio/mp3": "audio/mpeg",
+    "image/jpg": "image/jpeg",
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+}
+_CONTAINERS: Final = frozenset({"audio/mp4", "video/mp4", "video/quicktime", "video/webm", "audio/webm", "image/heic"})
+_CHECKABLE: Final = frozenset(
+    {"image/png", "image/gif", "image/webp", "image/tiff", "image/bmp", "application/pdf", "audio/ogg", "audio/flac"}
+    | {*_SAME, *_SAME.values(), *_CONTAINERS}
+)
+"""Types whose files `encodings.sniff` knows; others cannot contradict their bytes."""
+
+
+def _family(mime_type: str) -> str:
+    return "container" if mime_type in _CONTAINERS else _SAME.get(mime_type, mime_type)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return utc(value).isoformat().replace("+00:00", "Z")
@@ -231,7 +286,8 @@ def _reason(value: object, where: str) -> object:
 _READERS: Final[dict[str, dict[str, Any]]] = {
     "Upload": {"uri": _of(str), "provider": _of(str), "account": _of(str), "uploaded_at": _time, "expires_at": _time},
     "MediaRecord": {
-        "sha256": _of(str), "mime_type": _of(str), "size_bytes": _of(int), "store": _of(str), "ref": _of(str),
+        "sha256": _of(str), "mime_type": _of(str), "size_bytes": _of(int), "recognised_as": _of(str),
+        "store": _of(str), "ref": _of(str),
         "first_turn": _of(int), "uploads": _uploads,
     },
     "MediaReport": {

@@ -1,0 +1,125 @@
+"""Filling decoded messages, and describing what a thread holds."""
+
+from __future__ import annotations
+
+import base64
+import os
+import tracemalloc
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from langgraph_portable_checkpoint.errors import MediaDigestError, MediaMissingError, MediaStoreError
+from langgraph_portable_checkpoint.media.holes import Hole
+from langgraph_portable_checkpoint.media.placing import PolicyWalk
+from langgraph_portable_checkpoint.media.policy import MediaPolicy
+from langgraph_portable_checkpoint.media.table import failure_report, new_record
+from langgraph_portable_checkpoint.testing import sha256_of
+
+from .test_walk import PARTS, PNG, RAW, b64, give_back, same
+
+SERDE = JsonPlusSerializer()
+
+
+def decoded_without_media(message: BaseMessage, walk: PolicyWalk) -> tuple[Any, Any]:
+    fields, holes = walk.punch(dict(message.__dict__))
+    bare = message.model_copy()
+    bare.__dict__.update(fields)
+    return SERDE.loads_typed(SERDE.dumps_typed(bare)), holes
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_filling_a_decoded_message_equals_decoding_a_whole_one(name: str) -> None:
+    walk = PolicyWalk(MediaPolicy(min_bytes=100))
+    part = PARTS[name]
+    for message in (
+        HumanMessage([{"type": "text", "text": "x"}, part], id="1"),
+        ToolMessage(["text", part], tool_call_id="t", artifact={"raw": [part]}),
+        AIMessage(
+            "ok", tool_calls=[{"name": "n", "args": {"shot": part}, "id": "c"}], additional_kwargs={"audio": part}
+        ),
+    ):
+        bare, holes = decoded_without_media(message, walk)
+        assert holes
+        before = repr(bare)
+        filled = walk.fill_message(bare, holes, give_back)
+        whole = SERDE.loads_typed(SERDE.dumps_typed(message))
+        assert filled is not None
+        assert type(filled) is type(whole)
+        assert same(dict(filled.__dict__), dict(whole.__dict__))
+        assert filled == whole
+        assert filled.model_fields_set == whole.model_fields_set
+        assert repr(bare) == before
+
+
+@pytest.mark.parametrize(
+    "message", [HumanMessage(b64(PNG)), HumanMessage([b64(PNG)]), ToolMessage("x", tool_call_id="t", artifact=PNG)]
+)
+def test_holes_where_validation_looks_are_left_to_the_long_way(message: BaseMessage) -> None:
+    walk = PolicyWalk(MediaPolicy(min_bytes=100))
+    holes = walk.punch(dict(message.__dict__))[1]
+    assert len(holes) == 1
+    assert walk.fill_message(message, holes, give_back) is None
+
+
+def test_missing_media_are_named_in_the_placeholder() -> None:
+    walk = PolicyWalk(MediaPolicy())
+    hole = Hole("media", ("a",), mime_type="image/png", size_bytes=136)
+    assert walk.placeholder(hole).text == "[image/png, 136 B, not available on read]"
+
+
+@pytest.mark.parametrize(
+    ("data", "declared", "recognised"),
+    [
+        (PNG, "image/png", None),
+        (PNG, "image/gif", "image/png"),
+        (PNG, "application/pdf", "image/png"),
+        (b"\xff\xd8\xff", "image/jpg", None),
+        (b"ID3\x03", "audio/mp3", None),
+        (b"\0\0\0\x20ftypisom", "audio/mp4", None),
+        (b"PK\x03\x04", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", None),
+        (RAW, "image/png", None),
+        (PNG, "application/octet-stream", None),
+        (PNG, None, None),
+        (b"", "image/png", None),
+    ],
+)
+def test_types_that_the_bytes_contradict_are_noted(data: bytes, declared: str | None, recognised: str | None) -> None:
+    record = new_record(data, declared, store="redis", first_turn=2)
+    assert (record.mime_type, record.recognised_as) == (declared, recognised)
+    assert (record.sha256, record.size_bytes, record.first_turn) == (sha256_of(data), len(data), 2)
+    assert type(record).from_wire(record.to_wire()) == record
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (MediaMissingError("m"), "missing_blob"),
+        (MediaStoreError("down"), "missing_blob"),
+        (MediaDigestError("other bytes"), "corrupt_blob"),
+    ],
+)
+def test_what_cannot_be_read_is_reported_with_its_cause(error: Any, reason: str) -> None:
+    report = failure_report(error, mime_type="image/png", size_bytes=5, message="q", turn=1)
+    assert report.to_wire() == {
+        "reason": reason, "mime_type": "image/png", "size_bytes": 5, "message": "q", "turn": 1, "detail": str(error),
+    }  # fmt: skip
+
+
+def test_a_large_part_is_decoded_within_three_times_its_size() -> None:
+    """Memory, not time: the bytes, and once more while they are cut out of the text."""
+    data = b"\x89PNG\r\n\x1a\n" + os.urandom(4 * 2**20)
+    text = "data:image/png;base64," + base64.b64encode(data).decode()
+    tracemalloc.start()
+    try:
+        walk = PolicyWalk(MediaPolicy())
+        value, holes = walk.punch([{"type": "image_url", "image_url": {"url": text}}])
+        assert tracemalloc.get_traced_memory()[1] < 3 * len(data)
+        tracemalloc.reset_peak()
+        base = tracemalloc.get_traced_memory()[0]
+        walk.fill(value, holes, give_back)
+        assert tracemalloc.get_traced_memory()[1] - base < 3 * len(data)
+    finally:
+        tracemalloc.stop()
