@@ -22,7 +22,7 @@ from tests.saver.same import assert_same
 pytestmark = needs_saver
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
-LONGEST = 60
+LONGEST = 20
 """Messages of one history that are replayed; the histories beyond repeat what is in these."""
 
 
