@@ -69,9 +69,12 @@ def well_typed(block: Mapping[str, Any]) -> bool:
     for key, value in block.items():
         if key in _TYPES and not isinstance(value, _TYPES[key]):
             return False
+    if _NEEDS.get(block["type"], "type") not in block:
+        return False
     return block["type"] not in _ARGS or isinstance(block.get("args"), _ARGS[block["type"]])
 
 
+_NEEDS: Final = {"text": "text", "reasoning": "reasoning", "refusal": "refusal", "non_standard": "value"}
 _ARGS: Final[dict[str, tuple[type, ...]]] = {"tool_call": _MAP, "invalid_tool_call": _TEXT_OR_NULL}
 
 

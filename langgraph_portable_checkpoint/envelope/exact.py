@@ -60,7 +60,7 @@ def fields_to_envelope(module: str, name: str, fields: Mapping[str, Any]) -> dic
     """
     given = dict(fields)
     given_id = given.get("id")
-    if given_id is None or isinstance(given_id, str):
+    if (given_id is None or isinstance(given_id, str)) and all(isinstance(key, str) for key in given):
         if "id" in given:
             given["id"] = None
         envelope = _residual(module, name, given)
@@ -94,7 +94,7 @@ def _residual(module: str, name: str, given: dict[str, Any]) -> dict[str, Any] |
     try:
         envelope = _noted(read_fields(plain.view), module, name, plain=plain)
         if not _proven(envelope, module, name, truth=plain.truth):
-            _patch(envelope, plain.truth)
+            _patch(envelope, plain)
             if not _proven(envelope, module, name, truth=plain.truth):
                 return None
         dump_envelope(envelope)
@@ -116,8 +116,9 @@ def _noted(reading: Reading, module: str, name: str, *, plain: PlainDump) -> dic
         state["class"] = [module, name]
     elif STANDARD_CLASS.get(envelope["role"]) != name:
         state["class"] = name
+    if "artifact" in plain.fields:
+        del envelope["artifact"]  # the view of it is not what the tool returned
     for key, data in plain.fields.items():
-        envelope.pop(key, None)
         state.pop(key, None)
         state.setdefault("bytes", {})[key] = data
     _note_keys(state, list(plain.truth), truth=plain.truth, standard=fields_of(name, envelope["role"]))
@@ -150,14 +151,17 @@ def _proven(envelope: dict[str, Any], module: str, name: str, *, truth: dict[str
     return rebuilt[:2] == (module, name) and _msgpack_enc(rebuilt[2]) == _msgpack_enc(truth)
 
 
-def _patch(envelope: dict[str, Any], truth: dict[str, Any]) -> None:
+def _patch(envelope: dict[str, Any], plain: PlainDump) -> None:
     """Keep verbatim, in `state["fields"]`, each field that the neutral part does not give back."""
     state = envelope.setdefault("state", {})
-    state.setdefault("fields", {})
-    for key, value in truth.items():
-        if key not in state["fields"] and not _field_proven(envelope, key, value):
-            state["fields"][key] = value
+    fields = state.setdefault("fields", {})
+    for key, value in plain.truth.items():
+        if key not in fields and not _field_proven(envelope, key, value):
+            fields[key] = value
             state.pop(key, None)
+    if plain.blocks and "content" in fields:
+        del fields["content"]
+        plain.truth["content"] = state.setdefault("bytes", {})["content"] = plain.content
 
 
 def _field_proven(envelope: dict[str, Any], key: str, value: Any) -> bool:

@@ -31,6 +31,8 @@ class Reading:
     entries: list[Entry] = field(default_factory=list)
     natives: dict[int, tuple[Any, Entry]] = field(default_factory=dict)
     """Native block and its entry, per `id()` of the neutral block read from it."""
+    beside: list[tuple[dict[str, Any], str, Any]] = field(default_factory=list)
+    """Extras of blocks in content that stand elsewhere in the message; added where a block is only read."""
     state: dict[str, Any] = field(default_factory=dict)
     kwargs: dict[str, Any] = field(default_factory=dict)
     """What of additional_kwargs the neutral part does not say; None under a key that it does."""
@@ -190,14 +192,14 @@ def _note_kwargs(reading: Reading, kwargs: dict[str, Any]) -> None:
     _note_signatures(reading, calls, CALL_IDS, extra="item_id")
     native = kwargs.get("tool_calls")
     if isinstance(native, list) and native and len(native) == len(calls):
-        entries = [_match_call(call, one, kind="chat_call") for call, one in zip(calls, native, strict=True)]
+        entries = [_match_call(reading, call, one, kind="chat_call") for call, one in zip(calls, native, strict=True)]
         if all(entry is not None for entry in entries):
             reading.state["calls"] = entries
             reading.kwargs["tool_calls"] = None
             for call, one, entry in zip(calls, native, entries, strict=True):
                 reading.natives.setdefault(id(call), (one, entry or ""))
     if isinstance(kwargs.get("function_call"), dict) and calls:
-        entry = _match_call(calls[-1], kwargs["function_call"], kind="legacy_call")
+        entry = _match_call(reading, calls[-1], kwargs["function_call"], kind="legacy_call")
         if entry is not None:
             reading.state["function_call"] = entry
             reading.kwargs["function_call"] = None
@@ -213,8 +215,11 @@ def _note_signatures(reading: Reading, calls: list[dict[str, Any]], key: str, *,
         return
     owners = [call for call in calls if call.get("id") in values and extra not in call.get("extras", {})]
     for call in owners:
-        call["extras"] = {**call.get("extras", {}), extra: values[call["id"]]}
-    if [call["id"] for call in owners] == list(values):
+        if id(call) in reading.natives:  # the block in content does not say it, and must come back as it is
+            reading.beside.append((call, extra, values[call["id"]]))
+        else:
+            call["extras"] = {**call.get("extras", {}), extra: values[call["id"]]}
+    if [call["id"] for call in owners if id(call) not in reading.natives] == list(values):
         reading.kwargs[key] = None
 
 
@@ -223,7 +228,7 @@ def bare_call(call: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in call.items() if key not in ("extras", "cache_hint")}
 
 
-def _match_call(call: dict[str, Any], native: Any, *, kind: str) -> str | None:
+def _match_call(reading: Reading, call: dict[str, Any], native: Any, *, kind: str) -> str | None:
     """Prove that a native call is the one of a neutral block. Notes an unusual spelling of its arguments there."""
     wanted = KINDS[kind if call["type"] == "tool_call" else f"{kind}.invalid"]
     function = native.get("function", native) if isinstance(native, dict) else None
@@ -234,8 +239,11 @@ def _match_call(call: dict[str, Any], native: Any, *, kind: str) -> str | None:
             return None
         bare["arguments"] = spelled
     entry = prove(wanted, bare, native)
-    if entry is not None and "arguments" in bare:
-        call["arguments"] = bare["arguments"]
+    if entry is None or "arguments" not in bare or call.get("arguments") == bare["arguments"]:
+        return entry
+    if id(call) in reading.natives or "arguments" in call:
+        return None
+    call["arguments"] = bare["arguments"]
     return entry
 
 

@@ -23,6 +23,8 @@ class PlainDump:
     """The same with a plain look at what is not plain, to read the neutral part from."""
     fields: dict[str, bytes] = field(default_factory=dict)
     blocks: dict[int, bytes] = field(default_factory=dict)
+    content: bytes = b""
+    """All of a content list some of whose blocks are not plain."""
 
 
 def plain_dump(given: dict[str, Any]) -> PlainDump:
@@ -44,6 +46,7 @@ def _partlyplain_dump(given: dict[str, Any]) -> PlainDump:
         if key == "content" and isinstance(value, list):
             looks = [plain_look(block) for block in value]
             plain.blocks = {index: data for index, (_, data) in enumerate(looks) if data is not None}
+            plain.content = _msgpack_enc(value) if plain.blocks else b""
             plain.view[key] = [view for view, _ in looks]
             plain.truth[key] = [view if data is None else data for view, data in looks]
             continue
@@ -61,7 +64,10 @@ def plain_look(value: Any) -> tuple[Any, bytes | None]:
         return ormsgpack.unpackb(data), None
     except ValueError:
         seen = ormsgpack.unpackb(data, ext_hook=_msgpack_ext_hook_to_json, option=ormsgpack.OPT_NON_STR_KEYS)
-        return _simplified(seen), data
+        try:
+            return _simplified(seen), data
+        except RecursionError:
+            return None, data
 
 
 def _simplified(value: Any) -> Any:

@@ -47,6 +47,8 @@ def read_message(message: BaseMessage) -> MessageEnvelope:
     view = plain_dump(message.model_dump()).view
     reading = read_fields(view)
     _repair_args(reading, view)
+    for block, extra, value in reading.beside:
+        block["extras"] = {**block.get("extras", {}), extra: value}
     content = [_finished(reading, block) for block in reading.blocks]
     envelope = {**reading.envelope, "content": content}
     if isinstance(view.get("id"), str):

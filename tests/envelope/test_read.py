@@ -112,6 +112,16 @@ def test_gemini_signatures_reach_their_calls() -> None:
     assert block["extras"] == {"signature": "c2ln"}
 
 
+def test_a_signature_reaches_a_call_in_content_too() -> None:
+    (block,) = _blocks(ZOO["standard call with a signature elsewhere"])
+    assert block["extras"] == {"signature": "c2ln"}
+
+
+def test_a_reasoning_item_with_unknown_keys_is_reasoning_still() -> None:
+    (block,) = _blocks(ZOO["summary with unknown keys"])
+    assert (block["type"], block["id"]) == ("reasoning", "rs_1")
+
+
 def test_encrypted_reasoning_is_spelled_one_way() -> None:
     summary = [{"type": "summary_text", "text": text} for text in ("a", "b")]
     many = {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "ZW5j"}

@@ -197,6 +197,29 @@ def _hard_shapes() -> dict[str, BaseMessage]:
         "non_standard block": AIMessage([{"type": "non_standard", "value": {"type": "text", "text": "x"}}]),
         "reserved keys": HumanMessage([{"type": "text", "text": "x", "raw": 1, "origin": {}, "cache_hint": 2}]),
         "image with odd source": HumanMessage([{"type": "image", "source": {"type": "base64", "data": "AA", "x": 1}}]),
+        "opaque block beside a call with other args": AIMessage(
+            [
+                {"type": "text", "text": "x", "index": {1: 2}},
+                {"type": "tool_call", "id": "call_1", "name": "search", "args": {"q": 1}},
+            ],
+            tool_calls=[CALL],
+            additional_kwargs={"__gemini_function_call_thought_signatures__": {"call_1": "c2ln"}},
+        ),
+        "standard call with a signature elsewhere": AIMessage(
+            [CALL],
+            tool_calls=[CALL],
+            additional_kwargs={"__gemini_function_call_thought_signatures__": {"call_1": "c2ln"}},
+        ),
+        "standard call with its text elsewhere": AIMessage(
+            [CALL],
+            tool_calls=[CALL],
+            additional_kwargs={"function_call": {"name": "search", "arguments": '{ "q":"tea","n":1}'}},
+        ),
+        "summary with unknown keys": AIMessage(
+            [{"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm", "x": 1}]}]
+        ),
+        "silent standard reasoning": AIMessage([{"type": "reasoning", "extras": {"signature": "c2ln"}}]),
+        "names that are not strings": AIMessage([{"type": "tool_use", "id": 7, "name": ["f"], "input": {}}]),
         "broken arguments in content": AIMessage(
             [{"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": "{"}]
         ),

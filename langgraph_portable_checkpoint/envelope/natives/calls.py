@@ -46,7 +46,10 @@ SPELLINGS: Final[tuple[Callable[[Any], str], ...]] = (
 
 def spelling_of(args: Any, arguments: str) -> int | None:
     """Find the usual spelling that gives exactly `arguments`."""
-    return next((number for number, spell in enumerate(SPELLINGS) if spell(args) == arguments), None)
+    try:
+        return next((number for number, spell in enumerate(SPELLINGS) if spell(args) == arguments), None)
+    except (TypeError, ValueError, RecursionError):  # arguments that are not JSON were never spelled so
+        return None
 
 
 def _valid(block: dict[str, Any]) -> dict[str, Any] | None:

@@ -30,7 +30,7 @@ _KEYS: Final[dict[str, frozenset[str]]] = {
 }
 _REQUIRED: Final[dict[str, tuple[str, type]]] = {
     "text": ("text", str),
-    "reasoning": ("type", str),
+    "reasoning": ("reasoning", str),
     "refusal": ("refusal", str),
     "tool_call": ("args", dict),
     "server_tool_call": ("name", str),
@@ -86,11 +86,17 @@ def _read_loosely(native: Native) -> dict[str, Any] | None:
     """Read a standard block with keys of its maker's own; they go under `extras`. Nothing is proven by this kind."""
     keys = _KEYS.get(native["type"], frozenset())
     extras = native.get("extras")
-    known = _read_standard({key: value for key, value in native.items() if key in keys})
+    silent = {"reasoning": ""} if native["type"] == "reasoning" else {}
+    known = _read_standard({**silent, **{key: value for key, value in native.items() if key in keys}})
     rest = {key: value for key, value in native.items() if key not in keys}
     if known is None:
         return None
     return {**known, "extras": {**(extras if isinstance(extras, dict) else {}), **rest}}
+
+
+def _no_summary(block: dict[str, Any]) -> dict[str, Any] | None:
+    """Leave Responses items, whose text is their summary, to their own kind."""
+    return None if "summary" in block.get("extras", {}) else block
 
 
 LOOSE: Final = Kind("v1.loose", _read_loosely, _write_standard)
@@ -107,6 +113,18 @@ V1_REASONING: Final = table_kind(
     after_read=reasoning_block,
 )
 """langchain-core puts `encrypted_content` beside `extras`, not into it."""
+V1_SILENT: Final = tuple(
+    table_kind(
+        f"v1.{opaque}",
+        "reasoning",
+        constants={"type": "reasoning"},
+        fields={opaque: opaque if "." in opaque else f"extras.{opaque}", "id": "id"},
+        fixed={"reasoning": ""},
+        after_read=_no_summary,
+    )
+    for opaque in ("extras.signature", "extras.encrypted_content", "encrypted_content")
+)
+"""Standard reasoning without a text."""
 
 
 def _v0_kinds(media: str) -> tuple[Kind, ...]:
@@ -124,6 +142,6 @@ def _v0_kinds(media: str) -> tuple[Kind, ...]:
 
 BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {
     "text": (TEXT,),
-    "reasoning": (V1_REASONING,),
+    "reasoning": (V1_REASONING, *V1_SILENT),
     **{media: _v0_kinds(media) for media in ("image", "audio", "video", "file")},
 }
