@@ -27,7 +27,7 @@ _URL_KEYS: Final = frozenset(
 )
 _PART_KEYS: Final = frozenset({"input_audio"})
 _ANNOUNCING_KEYS: Final = frozenset(
-    {"mime_type", "mimeType", "media_type", "mediaType", "format", "source_type", "transcript", "filename"}
+    {"mime_type", "mimeType", "media_type", "mediaType", "source_type", "transcript", "filename"}
 )
 _ANNOUNCING_PARENTS: Final = frozenset({"inline_data", "inlineData", "source", "input_audio", "audio", "file"})
 _MIME_KEYS: Final = ("mime_type", "mimeType", "media_type", "mediaType")
@@ -112,9 +112,10 @@ def _is_named(encoded: Encoded, enclosing: Enclosing) -> bool:
         return key in _URL_KEYS
     if key in _PART_KEYS or (key == "result" and holder.get("type") == "image_generation_call"):
         return True
-    if key not in _BYTES_KEYS or holder.get("type") in _TEXT_SOURCES or holder.get("source_type") in _TEXT_SOURCES:
+    if key not in _BYTES_KEYS or not _TEXT_SOURCES.isdisjoint((_word(holder, "type"), _word(holder, "source_type"))):
         return False
-    return parent in _ANNOUNCING_PARENTS or not _ANNOUNCING_KEYS.isdisjoint(holder) or is_media_part(holder)
+    announced = not _ANNOUNCING_KEYS.isdisjoint(holder) or _word(holder, "format") in _FORMATS
+    return announced or parent in _ANNOUNCING_PARENTS or is_media_part(holder)
 
 
 def _declared(encoded: Encoded, enclosing: Enclosing) -> str | None:
@@ -124,9 +125,15 @@ def _declared(encoded: Encoded, enclosing: Enclosing) -> str | None:
         for key in _MIME_KEYS:
             if mime_type := _mime(holder.get(key)):
                 return mime_type
-        if mime_type := _FORMATS.get(str(holder.get("format"))):
+        if mime_type := _FORMATS.get(_word(holder, "format")):
             return mime_type
     return None
+
+
+def _word(holder: Mapping[Any, Any], key: str) -> str:
+    """Read a word that may be anything: a schema may have a list of types."""
+    word = holder.get(key)
+    return word if isinstance(word, str) else ""
 
 
 def _mime(declared: object) -> str | None:

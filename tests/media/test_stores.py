@@ -7,6 +7,7 @@ import resource
 import signal
 import socket
 import stat
+import subprocess
 import threading
 import urllib.request
 from datetime import UTC, datetime, timedelta
@@ -227,6 +228,46 @@ def test_killed_writers_leave_only_whole_blobs(tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(listed)
 
 
+def test_writers_in_many_processes_never_show_half_a_blob(tmp_path: Path) -> None:
+    data = os.urandom(2_000_000)
+    store = DirectoryMediaStore(tmp_path)
+    ref = f"{sha256_of(data)}.png"
+    children = []
+    for _ in range(4):
+        child = os.fork()
+        if child == 0:
+            for _ in range(10):
+                store.put(sha256_of(data), "image/png", data)
+            os._exit(0)
+        children.append(child)
+    seen = 0
+    while any(os.waitpid(child, os.WNOHANG) == (0, 0) for child in children[-1:]):
+        try:
+            seen += store.get(ref) == data
+        except MediaMissingError:
+            assert seen == 0
+    for child in children[:-1]:
+        os.waitpid(child, 0)
+    assert store.get(ref) == data
+    assert [file.name for file in tmp_path.iterdir()] == [ref]
+
+
+def test_a_device_without_space_is_told_and_left_as_it_was(tmp_path: Path) -> None:
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "media", str(tmp_path)], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("this user may not mount a file system; a file size limit is tested instead")
+    try:
+        store = DirectoryMediaStore(tmp_path)
+        small, large = os.urandom(500_000), os.urandom(800_000)
+        ref = store.put(sha256_of(small), None, small)
+        with pytest.raises(MediaStoreError, match="No space left"):
+            store.put(sha256_of(large), None, large)
+        assert [file.name for file in tmp_path.iterdir()] == [ref]
+        assert store.get(ref) == small
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
 def test_unfinished_writes_of_others_are_left_alone(folder: DirectoryMediaStore) -> None:
     (folder.path / ".abc.tmp").write_bytes(b"half")
     assert folder.purge_unfinished(before=datetime.now(UTC) - timedelta(hours=1)) == 0
@@ -285,6 +326,20 @@ def test_an_exchanged_object_is_refused(bucket: tuple[str, str], object_store: O
     client.put_object(Bucket=name, Key=f"media/{SHA}", Body=bytes(len(DATA)))
     with pytest.raises(MediaDigestError):
         object_store.get(SHA)
+
+
+def test_an_upload_cut_off_in_the_middle_is_never_read(bucket: tuple[str, str], object_store: ObjectMediaStore) -> None:
+    """As a client does that is killed: the head of a request, part of the body, and silence."""
+    url, name = bucket
+    host, port = url.removeprefix("http://").split(":")
+    for size in (len(DATA) * 2, len(DATA)):
+        with socket.create_connection((host, int(port))) as cut:
+            head = f"PUT /{name}/media/{SHA} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {size}\r\n\r\n"
+            cut.sendall(head.encode() + DATA[:-1])
+        with pytest.raises((MediaMissingError, MediaDigestError)):
+            object_store.get(SHA)
+    object_store.put(SHA, None, DATA)
+    assert object_store.get(SHA) == DATA
 
 
 def test_a_bucket_that_is_not_there_is_told(s3_url: str) -> None:
