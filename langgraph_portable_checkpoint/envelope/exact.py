@@ -83,7 +83,8 @@ def from_envelope(
         loads: Reads the framework's msgpack bytes; by default LangGraph's serializer with its strict allowlist.
 
     Returns:
-        Module, class name and dump. Their `_msgpack_enc` bytes equal those of the original.
+        Module, class name and dump. Their `_msgpack_enc` bytes equal those of the original. Values are shared with the
+        envelope and may stand in the dump twice: serialize or copy it before anyone changes it.
     """
     return rebuild(envelope, id=id, loads=loads)
 

@@ -161,3 +161,10 @@ def test_no_stored_name_means_two_kinds() -> None:
 
 def test_no_stored_name_holds_a_sign_of_the_entry_grammar() -> None:
     assert not [name for name in natives.KINDS if "/" in name or "~" in name]
+
+
+def test_written_blocks_do_not_share_their_constants() -> None:
+    native, _ = KNOWN["streamed tool_use"]
+    block, entry = read_block(native)
+    write_block(block, entry, loads=lambda data: data)["input"]["spoiled"] = True
+    assert write_block(block, entry, loads=lambda data: data) == native

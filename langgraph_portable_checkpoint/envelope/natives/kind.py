@@ -81,29 +81,36 @@ class _Layout:
     required: tuple[_Path, ...]
     neutral: str
     fixed: dict[str, Any]
+    heads: frozenset[str] = field(init=False)
+    """Top-level native keys that a path begins with; the others are rest."""
+    named: frozenset[str] = field(init=False)
+    """Keys of `extras` that come from a path or are implied; the others are rest."""
+
+    def __post_init__(self) -> None:
+        named = {path.neutral[1] for path in self.paths if path.neutral[:1] == ("extras",)}
+        object.__setattr__(self, "heads", frozenset(path.native[0] for path in self.paths))
+        object.__setattr__(self, "named", frozenset(named | self.fixed.get("extras", {}).keys()))
 
     def read(self, native: Native) -> dict[str, Any] | None:
         if not isinstance(native, dict) or not all(_present(native, path) for path in self.required):
             return None
-        block: dict[str, Any] = {"type": self.neutral, **copy.deepcopy(self.fixed)}
-        heads = {path.native[0] for path in self.paths}
+        block: dict[str, Any] = {"type": self.neutral, **(copy.deepcopy(self.fixed) if self.fixed else {})}
         for path in self.paths:
             value = _get(native, path.native)
             if path.neutral and value is not _ABSENT:
                 _put(block, path.neutral, value)
-        return _with_rest(block, {key: value for key, value in native.items() if key not in heads})
+        return _with_rest(block, {key: value for key, value in native.items() if key not in self.heads})
 
     def write(self, block: Mapping[str, Any]) -> Native:
         native: dict[str, Any] = {}
         for path in self.paths:
-            value = path.constant if path.constant is not _ABSENT else _get(block, path.neutral)
+            value = copy.copy(path.constant) if path.constant is not _ABSENT else _get(block, path.neutral)
             if value is not _ABSENT:
                 _put(native, path.native, value)
         if "cache_hint" in block:
             native["cache_control"] = block["cache_hint"]
-        named = {path.neutral[1] for path in self.paths if path.neutral[:1] == ("extras",)}
-        named |= self.fixed.get("extras", {}).keys()
-        native.update((key, value) for key, value in block.get("extras", {}).items() if key not in named)
+        if "extras" in block:
+            native.update((key, value) for key, value in block["extras"].items() if key not in self.named)
         return native
 
 
