@@ -1,0 +1,194 @@
+"""Every kind of ready client serves, is used as it is, and stays the caller's."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import redis
+import redis.asyncio
+import valkey
+import valkey.asyncio
+from redis.asyncio.sentinel import Sentinel as AsyncSentinel
+from redis.sentinel import Sentinel
+
+from langgraph_portable_checkpoint import errors
+from tests.conftest import TlsEndpoint
+from tests.saver.calls import AsyncCalls, Calls
+from tests.saver.checkpoints import chain, config
+from tests.saver.conftest import PortableRedisSaver, needs_saver
+from tests.saver.graphs import SCENARIOS, Play
+from tests.servers import Cluster, Room, SentinelSetup
+
+pytestmark = needs_saver
+
+BLOCKING: dict[str, Callable[[Room], Any]] = {
+    "redis": lambda room: redis.Redis.from_url(room.url),
+    "redis, text": lambda room: redis.Redis.from_url(room.url, decode_responses=True),
+    "redis, RESP2": lambda room: redis.Redis.from_url(room.url, protocol=2),
+    "redis, RESP3, text": lambda room: redis.Redis.from_url(room.url, protocol=3, decode_responses=True),
+    "redis, latin": lambda room: redis.Redis.from_url(room.url, decode_responses=True, encoding="latin-1"),
+    "redis, one connection": lambda room: redis.Redis.from_url(room.url, single_connection_client=True),
+    "valkey": lambda room: valkey.Valkey.from_url(room.url),
+    "valkey, text": lambda room: valkey.Valkey.from_url(room.url, decode_responses=True),
+}
+ASYNC: dict[str, Callable[[Room], Any]] = {
+    "redis": lambda room: redis.asyncio.Redis.from_url(room.url),
+    "redis, text": lambda room: redis.asyncio.Redis.from_url(room.url, decode_responses=True, protocol=3),
+    "valkey": lambda room: valkey.asyncio.Valkey.from_url(room.url),
+}
+
+
+def everything(saver: Any, calls: Calls) -> None:
+    """Use all that a saver does."""
+    for number, name in enumerate(("conversation", "subgraph", "time_travel")):
+        SCENARIOS[name](Play(saver, calls, config=config(f"t{number}")))
+    calls.run(saver, "copy_thread", "t0", "copy")
+    calls.run(saver, "prune", ["copy"])
+    calls.run(saver, "delete_for_runs", ["none"])
+    assert len(calls.list(saver, config("copy"))) == 1
+    for thread_id in ("t0", "t1", "t2", "copy"):
+        assert calls.get_tuple(saver, config(thread_id)) is not None
+        calls.run(saver, "delete_thread", thread_id)
+    assert calls.list(saver, None) == []
+
+
+@pytest.mark.parametrize("kind", BLOCKING)
+def test_blocking_client_serves_both_halves_and_stays_open(server: Room, kind: str) -> None:
+    with BLOCKING[kind](server) as client:
+        saver = PortableRedisSaver(client, prefix=server.prefix)
+        everything(saver, Calls())
+        with asyncio.Runner() as runner:
+            everything(saver, AsyncCalls(runner))
+        saver.close()
+        assert client.ping()
+
+
+@pytest.mark.parametrize("kind", ASYNC)
+def test_async_client_serves_its_loop_and_stays_open(server: Room, kind: str) -> None:
+    with asyncio.Runner() as runner:
+        client = ASYNC[kind](server)
+        saver = PortableRedisSaver(async_client=client, prefix=server.prefix)
+        everything(saver, AsyncCalls(runner))
+        runner.run(saver.aclose())
+        assert runner.run(client.ping())
+        runner.run(client.aclose())
+
+
+def test_blocking_call_without_a_blocking_client_is_refused(server: Room) -> None:
+    async def main() -> None:
+        async with redis.asyncio.Redis.from_url(server.url) as client:
+            saver = PortableRedisSaver(async_client=client, prefix=server.prefix)
+            with pytest.raises(errors.ClientMissingError):
+                saver.get_tuple(config("t"))
+
+    asyncio.run(main())
+
+
+def test_cluster_clients(server: Room, cluster: Cluster) -> None:
+    with cluster.client() as client, asyncio.Runner() as runner:
+        async_client = cluster.async_client()
+        saver = PortableRedisSaver(client, async_client, prefix=server.prefix)
+        everything(saver, Calls())
+        everything(saver, AsyncCalls(runner))
+        saver.close()
+        assert client.ping()
+        runner.run(async_client.aclose())
+
+
+def test_clients_of_a_sentinels_master(server: Room, sentinel: SentinelSetup) -> None:
+    address = [(sentinel.host, sentinel.port)]
+    with Sentinel(address).master_for(sentinel.service_name) as client, asyncio.Runner() as runner:
+        async_client = AsyncSentinel(address).master_for(sentinel.service_name)
+        saver = PortableRedisSaver(client, async_client, prefix=server.prefix)
+        everything(saver, Calls())
+        everything(saver, AsyncCalls(runner))
+        runner.run(async_client.aclose())
+
+
+def test_tls(server: Room, tls_server: TlsEndpoint) -> None:
+    saver = PortableRedisSaver.from_url(f"{tls_server.url}?ssl_ca_certs={tls_server.ca_file}", prefix=server.prefix)
+    everything(saver, Calls())
+    with asyncio.Runner() as runner:
+        everything(saver, AsyncCalls(runner))
+    saver.close()
+
+
+def test_with_and_setup_are_optional_and_harmless(server: Room) -> None:
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        saver.setup()
+        saver.setup()
+        chain(Calls(), saver, "t", 1)
+    with pytest.raises(errors.SaverClosedError):
+        saver.get_tuple(config("t"))
+
+    async def main() -> None:
+        async with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+            await saver.asetup()
+            assert await saver.aget_tuple(config("t")) is not None
+        with pytest.raises(errors.SaverClosedError):
+            await saver.aget_tuple(config("t"))
+
+    asyncio.run(main())
+
+
+def test_building_a_saver_connects_to_nothing() -> None:
+    saver = PortableRedisSaver.from_url("redis://203.0.113.1:1")
+    saver.close()
+    saver.close()
+
+
+@pytest.mark.parametrize("url", ["", "http://localhost", "localhost:6379", "redis//x"])
+def test_bad_url_is_refused_at_once(url: str) -> None:
+    with pytest.raises(ValueError, match="URL"):
+        PortableRedisSaver.from_url(url)
+
+
+def test_no_client_at_all_is_refused() -> None:
+    with pytest.raises(TypeError, match="client"):
+        PortableRedisSaver()
+
+
+@pytest.mark.parametrize("prefix", ["", "a{b}", 7, None])
+def test_prefix_that_is_none_is_refused(server: Room, prefix: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        PortableRedisSaver.from_url(server.url, prefix=prefix)
+
+
+@pytest.mark.parametrize("ttl_seconds", [0, -1, "60", float("nan")])
+def test_time_to_live_that_is_none_is_refused(server: Room, ttl_seconds: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        PortableRedisSaver.from_url(server.url, prefix=server.prefix, ttl_seconds=ttl_seconds)
+
+
+def test_closing_leaves_no_connection_and_no_warning(server: Room) -> None:
+    async def main(saver: Any) -> None:
+        for _ in range(3):
+            assert await saver.aget_tuple(config("t")) is None
+        await saver.aclose()
+
+    with server.client() as watcher, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = watcher.info("clients")["connected_clients"]
+        for _ in range(5):
+            saver = PortableRedisSaver.from_url(server.url, prefix=server.prefix)
+            chain(Calls(), saver, "u", 1)
+            asyncio.run(main(saver))
+            gc.collect()
+        assert watcher.info("clients")["connected_clients"] <= before
+
+
+def test_embedded_server_keeps_threads_in_its_folder(tmp_path: Any) -> None:
+    for number in range(2):
+        with PortableRedisSaver.embedded(tmp_path / "data") as saver:
+            assert len(list(saver.list(None))) == number
+            chain(Calls(), saver, f"t{number}", 1)
+    with PortableRedisSaver.embedded(tmp_path / "data") as saver:
+        with asyncio.Runner() as runner:
+            for thread_id in ("t0", "t1"):
+                runner.run(saver.adelete_thread(thread_id))
+        everything(saver, Calls())
