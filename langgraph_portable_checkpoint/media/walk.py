@@ -7,8 +7,8 @@ Owns paths and structural copying. Knows nothing of stores, digests or policies.
 - A hole is replaced by None and recorded out of band, by path. Nothing in the value marks it, so no text can be
   taken for a marker.
 
-Walked are exact `list`, `dict` and `tuple` objects, and LangGraph's Send, Command, Interrupt and Overwrite. Other
-types (subclasses, dataclasses, models, sets) are left alone: rebuilding them could run code of theirs.
+Walked are exact `list`, `dict` and `tuple` objects, and LangGraph's Send, Command, Interrupt, Overwrite and delta
+snapshots. Other types (subclasses, dataclasses, models, sets) are left alone: rebuilding them could run code of theirs.
 
 A path is a tuple of steps from the root. A `str` step is a dict's string key or a field of one of LangGraph's types;
 an `int` step is a position in a list or tuple; a step `(n,)` is the n-th entry of a dict whose key is not a string.
@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.serde import types as checkpoint_types
 from langgraph.types import Command, Interrupt, Overwrite, Send
 
 from langgraph_portable_checkpoint.media.encodings import Encoded, decode, encode
@@ -108,11 +109,14 @@ def children(node: Any) -> Iterator[tuple[Step, Any]]:
 
 
 _ATOMS: Final = frozenset({int, float, bool, type(None)})
+_DeltaSnapshot: Final[Any] = getattr(checkpoint_types, "_DeltaSnapshot", None)
+"""What a DeltaChannel keeps now and then: a whole state, messages and all. Private, and not in every version."""
 _WRAPPED_FIELDS: Final[Mapping[type, tuple[str, ...]]] = {
     Send: ("arg",),
     Command: ("update", "resume", "goto"),
     Interrupt: ("value",),
     Overwrite: ("value",),
+    **({_DeltaSnapshot: ("value",)} if _DeltaSnapshot is not None else {}),
 }
 
 
@@ -236,6 +240,8 @@ def _rebuilt(node: Any, changes: Mapping[Step, Any]) -> Any:
 def _rebuilt_wrapper(node: Any, changes: Mapping[Any, Any]) -> Any:
     if type(node) is Command:
         return dataclasses.replace(node, **changes)
+    if type(node) is _DeltaSnapshot:
+        return node._replace(**changes)
     twin = copy.copy(node)
     for field, child in changes.items():
         setattr(twin, field, child)

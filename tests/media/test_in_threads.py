@@ -10,7 +10,9 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph, add_messages
 from langgraph.types import Command, Send, interrupt
 
@@ -29,6 +31,15 @@ class State(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
     step: int
     shots: Annotated[list[Any], operator.add]
+
+
+def append(old: list[Any] | None, writes: Any) -> list[Any]:
+    return [*(old or []), *(item for write in writes for item in (write if isinstance(write, list) else [write]))]
+
+
+class Delta(TypedDict):
+    messages: Annotated[list[Any], DeltaChannel(append, snapshot_frequency=3)]
+    step: int
 
 
 @pytest.fixture
@@ -161,3 +172,32 @@ def test_stripping_leaves_the_running_graph_its_media(server: Room) -> None:
         placeholder = {"type": "text", "text": f"[image/png, {len(PNG)} B, removed on save]"}
         assert graph.get_state(config).values["messages"][0].content == [placeholder]
     assert not [value for parts in stored(server).values() for value in parts if PNG[1000:1048] in value]
+
+
+def test_snapshots_of_a_delta_channel_share_the_bytes_too(saver: PortableRedisSaver, server: Room) -> None:
+    builder = StateGraph(Delta)
+    builder.add_node("work", lambda state: {"messages": [AIMessage("x")], "step": state.get("step", 0) + 1})
+    builder.add_edge(START, "work")
+    builder.add_conditional_edges("work", lambda state: END if state["step"] >= 12 else "work", ["work", END])
+    graph = builder.compile(checkpointer=saver)
+    config = {"configurable": {"thread_id": "d"}}
+    question = HumanMessage([{"type": "image", "base64": TEXT}], id="q")
+    graph.invoke({"messages": [question]}, config)
+    assert graph.get_state(config).values["messages"][0] == question
+    assert sum(len(value) for parts in stored(server).values() for value in parts) < 1.05 * len(PNG)
+
+
+def test_results_of_functional_tasks_share_the_bytes_too(saver: PortableRedisSaver, server: Room) -> None:
+    @task
+    def shoot() -> dict[str, Any]:
+        return {"image": [{"type": "image", "base64": TEXT}]}
+
+    @entrypoint(checkpointer=saver)
+    def flow(number: int, *, previous: Any = None) -> Any:
+        shot = shoot().result()
+        return entrypoint.final(value=shot, save=[shot, previous])
+
+    config = {"configurable": {"thread_id": "f"}}
+    results = [flow.invoke(number, config) for number in range(3)]
+    assert results == [{"image": [{"type": "image", "base64": TEXT}]}] * 3
+    assert sum(len(value) for parts in stored(server).values() for value in parts) < 1.05 * len(PNG)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.types import Command, Interrupt, Overwrite, Send
 
 from langgraph_portable_checkpoint.errors import CorruptRecordError
@@ -50,7 +51,7 @@ def same(left: Any, right: Any) -> bool:
         return [*map(repr, left)] == [*map(repr, right)] and all(
             same(a, b) for a, b in zip(left.values(), right.values(), strict=True)
         )
-    if isinstance(left, list | tuple):
+    if type(left) in (list, tuple):
         return len(left) == len(right) and all(map(same, left, right))
     return repr(left) == repr(right)
 
@@ -173,6 +174,7 @@ def test_nested_messages_are_taken_out_wherever_they_are() -> None:
         "command": Command(update={"messages": (message,)}, goto=[Send("n", message)], resume={"x": message}),
         "interrupt": (Interrupt({"ask": message}, id="i1"),),
         "overwrite": Overwrite([message]),
+        "delta": _DeltaSnapshot([message]),
     }
     punched, holes = take_all(value)
     assert [hole.path for hole in holes] == [
@@ -182,6 +184,7 @@ def test_nested_messages_are_taken_out_wherever_they_are() -> None:
         ("command", "goto", 0, "arg"),
         ("interrupt", 0, "value", "ask"),
         ("overwrite", "value", 0),
+        ("delta", "value", 0),
     ]
     assert punched["send"] == Send("node", {"state": {"messages": [None]}})
     assert punched["interrupt"][0].id == "i1"
@@ -379,6 +382,7 @@ values = st.recursive(
         st.builds(Send, st.text(max_size=3), inner),
         st.builds(Interrupt, inner),
         st.builds(Overwrite, inner),
+        st.builds(_DeltaSnapshot, inner),
         st.builds(lambda update, resume: Command(update=update, resume=resume), inner, inner),
     ),
     max_leaves=12,
@@ -403,3 +407,28 @@ def test_short_texts_are_never_looked_at_one_by_one(monkeypatch: pytest.MonkeyPa
     message = AIMessage("x" * 400, id="m", response_metadata={"model_name": "m", "token_usage": {"a": 1, "b": 2}})
     monkeypatch.setattr(walk, "_Walk", None)
     assert take_all(dict(message.__dict__)).holes == ()
+
+
+wires = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-2, 9), st.text(max_size=3), st.binary(max_size=3), st.floats()),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=2), inner, max_size=2)),
+    max_leaves=8,
+)
+hole_wires = st.one_of(
+    wires,
+    st.lists(wires, min_size=3, max_size=3).map(lambda parts: ["message", *parts[:1], b"r"]),
+    st.tuples(st.lists(wires, max_size=3), wires, wires, wires, wires, wires).map(
+        lambda parts: ["media", parts[0], b"r", "bytes", "", *parts[3:]]
+    ),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(hole_wires, values)
+def test_hostile_holes_give_a_typed_error_or_a_value(wire: Any, value: Any) -> None:
+    try:
+        hole = Hole.from_wire(wire)
+        assert Hole.from_wire(hole.to_wire(hole.ref)) == hole
+        fill(value, [hole], lambda hole: PNG if hole.kind == "media" else HumanMessage("x"))
+    except CorruptRecordError:
+        pass
