@@ -46,7 +46,7 @@ from .items import (
     pack_item,
     parse_item,
 )
-from .known import KnownMessages
+from .known import Flat, KnownMessages, flatten_all
 from .messages import Prototype
 from .sequences import EMPTY, FANOUT, Entry, Sequenced, levels_of, sequence
 
@@ -60,6 +60,9 @@ MAX_DEPTH: Final = 8
 OVERHEAD_BYTES: Final = 200
 LIST, DICT, CHUNKED = 0, 1, 2
 EXT_PYDANTIC_V2: Final = 5
+
+_REFUSALS: Final = (TypeError, ValueError, RecursionError, OverflowError, AttributeError, NotImplementedError)
+"""What serializers raise for values that they cannot take."""
 
 NONE_ENTRY: Final = Entry([], ())
 BLOB_WIRE: Final = 2
@@ -187,14 +190,14 @@ class Encoder:
             return self._value(value, previous or EMPTY, 0)
         except (UnserializableValueError, MediaTooLargeError):
             raise
-        except (TypeError, ValueError, RecursionError, OverflowError, AttributeError, NotImplementedError) as error:
+        except _REFUSALS as error:
             raise _unserializable(name, value, error) from error
 
     def dump_named(self, name: str, value: Any) -> tuple[str, bytes]:
         """Serialize a value that stands in a record; raises like `channel`."""
         try:
             return self.codec.dump(value)
-        except (TypeError, ValueError, RecursionError, OverflowError, AttributeError, NotImplementedError) as error:
+        except _REFUSALS as error:
             raise _unserializable(name, value, error) from error
 
     def _value(self, value: Any, previous: Sequenced, depth: int) -> tuple[Entry, Sequenced | None]:
@@ -222,18 +225,25 @@ class Encoder:
                 return self._sequence([self._blob(chunk) for chunk in chunks], previous, CHUNKED)
             if len(value) == 1:
                 return self._typed(type_, data, punched[1]), None
-        return self._sequence(self._elements(value, depth), previous, LIST)
+        return self._sequence([self._value(element, EMPTY, depth + 1)[0] for element in value], previous, LIST)
 
-    def _elements(self, value: list[Any], depth: int) -> list[Entry]:
-        """Encode the elements of a list. Long conversations pass here at every step, so known messages are met first."""
-        find, stored = self.known.find, self.stored
-        entries: list[Entry] = []
-        for element in value:
-            entry = find(element)
-            if entry is None or entry.refs[0] not in stored:
-                entry = self._value(element, EMPTY, depth + 1)[0]
-            entries.append(entry)
-        return entries
+    def conversation(
+        self, name: str, value: list[Any], previous: Sequenced | None, known: tuple[Flat, list[Entry]] | None
+    ) -> tuple[Entry, Sequenced | None, Flat | None]:
+        """Encode a list that may be a conversation; what is unchanged since `known` is not looked at message by message.
+
+        Returns:
+            As `channel`, and the flat form for the next call if it is a conversation.
+        """
+        flat = flatten_all(value) if self.codec.native else None
+        if flat is None:
+            return *self.channel(name, value, previous), None
+        entries = list(known[1]) if known is not None and known[0].begins(flat) else []
+        try:
+            entries += [self.message(message) for message in value[len(entries) :]]
+            return *self._sequence(entries, previous or EMPTY, LIST), flat
+        except _REFUSALS as error:
+            raise _unserializable(name, value, error) from error
 
     def _dict(self, value: dict[Any, Any], previous: Sequenced, depth: int) -> tuple[Entry, Sequenced | None]:
         punched = self.codec.walk.punch(value)
@@ -302,27 +312,17 @@ class Encoder:
 
     def message(self, message: BaseMessage) -> Entry:
         """Encode a message; its id stands in the entry, so that the item does not change when an id is given."""
-        if not self.codec.native:
-            return self._with_id(message, self._new_message(message))
-        entry = self.known.find(message)
-        if entry is None or entry.refs[0] not in self.stored:
-            entry = self._with_id(message, self._message_item(message))
-            if entry.wire != BLOB_WIRE:
-                self.known.add_entry(message, entry)
-        return entry
+        entry = self._message_item(message)
+        return Entry(id_to_wire(message.id), entry.refs) if entry.wire is None else entry
 
     def _message_item(self, message: BaseMessage) -> Entry:
-        digest, name = self.known.digest(message)
+        digest, name = self.known.digest(message) if self.codec.native else (None, None)
         if digest is not None and digest in self.stored:
             return Entry(None, (digest,))
         entry = self._new_message(message)
         if name is not None and entry.wire is None:
-            self.known.add_digest(message, name, entry.refs[0])
+            self.known.add(name, entry.refs[0])
         return entry
-
-    @staticmethod
-    def _with_id(message: BaseMessage, entry: Entry) -> Entry:
-        return Entry(id_to_wire(message.id), entry.refs) if entry.wire is None else entry
 
     def _new_message(self, message: BaseMessage) -> Entry:
         if not _has_text_id(message):
@@ -553,10 +553,15 @@ class Decoder:
                 absent[ref] = None
         return list(absent), list(media)
 
-    def channel(self, entry: Entry) -> tuple[Any, Sequenced | None]:
-        """Decode a channel's entry into a fresh value, and the sequence behind it if it is one."""
+    def channel(self, entry: Entry, previous: Sequenced | None = None) -> tuple[Any, Sequenced | None]:
+        """Decode a channel's entry into a fresh value, and the sequence behind it if it is one.
+
+        Args:
+            previous: The sequence of the channel met last; when it still is this one, no page is opened.
+        """
         if isinstance(entry.wire, list) and len(entry.wire) == 3:
-            made = self.sequenced(entry)
+            same = previous is not None and previous.is_named(entry)
+            made = previous if previous is not None and same else self.sequenced(entry)
             return self._container(entry.wire[1], made.entries), made
         return self.value(entry), None
 
@@ -587,13 +592,26 @@ class Decoder:
 
     def _container(self, form: int, entries: list[Entry]) -> Any:
         if form == LIST:
-            return [self.value(entry) for entry in entries]
+            return self._elements(entries)
         if form == DICT:
             values = [self.value(entry) for entry in entries]
             return dict(zip(values[::2], values[1::2], strict=True))
         if form == CHUNKED:
             return [element for entry in entries for element in self.value(entry)]
         raise CorruptRecordError("sequence", where=self.where, reason=f"its form {form!r} is not known")
+
+    def _elements(self, entries: list[Entry]) -> list[Any]:
+        """Decode the entries of a list. Long conversations pass here, so messages decoded before are met first."""
+        items, elements = self.items.get, []
+        for entry in entries:
+            wire = entry[0]
+            if wire is not None and wire.__class__ is not list:
+                opened = items(entry[1][0])
+                if opened.__class__ is Opened and opened.prototype is not None and opened.last_id[0] == wire:
+                    elements.append(opened.prototype.copy(opened.last_id[1]))
+                    continue
+            elements.append(self.value(entry))
+        return elements
 
     def sequenced(self, entry: Entry) -> Sequenced:
         """Open a sequence, down to its entries, keeping its page refs for the next write."""

@@ -1,61 +1,98 @@
-"""Which messages a thread already holds, by what they are."""
+"""What this client can tell of messages without serializing each again.
+
+Two means, both exact (see `messages`): the flat form of a whole conversation, whose beginning tells in one comparison that
+the messages so far are unchanged; and the digests of single messages by what they are but for their id, because a message
+is often written before it is given an id.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 from ormsgpack import packb
 
-from .messages import LONGEST_NAME, OPTIONS, STANDARD, fingerprint, flatten, shortened
+from .messages import OPTIONS, STANDARD, fingerprint
 from .sequences import Entry
 
-MAX_BYTES: Final = 16 * 1024 * 1024
+MAX_DIGESTS: Final = 4096
+FLAT_BUDGET_BYTES: Final = 64 * 1024 * 1024
 
 
 class KnownMessages:
-    """Entries of messages encoded before, found by the fields that they have now.
-
-    A message changed in place is not found. Two tables: one by all fields, for the entry; one by all fields but the
-    id, for the digest, because a message is often written before it is given an id. Forgets all when it grows too big.
-    """
+    """Digests of a thread's messages, by what they are; forgets the oldest beyond its limit."""
 
     def __init__(self) -> None:
-        self._entries: dict[type, dict[bytes, Entry]] = {kind: {} for kind in STANDARD}
-        self._digests: dict[type, dict[bytes, bytes]] = {kind: {} for kind in STANDARD}
-        self._bytes = 0
-
-    def find(self, value: object) -> Entry | None:
-        """Find the entry of a message by all of its fields; None for whatever is not known."""
-        table = self._entries.get(type(value))
-        if table is None or value.__pydantic_extra__:  # type: ignore[attr-defined]  # a message, by its type
-            return None
-        try:
-            flat = packb(value.__dict__, None, OPTIONS)
-        except TypeError:
-            return None
-        return table.get(flat if len(flat) <= LONGEST_NAME else shortened(flat))
-
-    def add_entry(self, message: BaseMessage, entry: Entry) -> None:
-        """Remember the entry of a message."""
-        name = flatten(message, message.__dict__) if type(message) in STANDARD else None
-        if name is not None:
-            self._grow(len(name))
-            self._entries[type(message)][name] = entry
+        self._digests: dict[bytes, bytes] = {}
 
     def digest(self, message: BaseMessage) -> tuple[bytes | None, bytes | None]:
         """Find the digest of a message whatever its id, and the name under which to add it when there is none."""
-        table = self._digests.get(type(message))
-        name = None if table is None else fingerprint(message)
-        return (None if name is None or table is None else table.get(name)), name
+        name = fingerprint(message)
+        return (None if name is None else self._digests.get(name)), name
 
-    def add_digest(self, message: BaseMessage, name: bytes, digest: bytes) -> None:
-        """Remember the digest of a message."""
-        self._grow(len(name))
-        self._digests[type(message)][name] = digest
+    def add(self, name: bytes, digest: bytes) -> None:
+        """Remember a message."""
+        self._digests[name] = digest
+        if len(self._digests) > MAX_DIGESTS:
+            try:
+                del self._digests[next(iter(self._digests))]
+            except (KeyError, RuntimeError, StopIteration):  # another thread was quicker
+                return
 
-    def _grow(self, more: int) -> None:
-        self._bytes += more + 200
-        if self._bytes > MAX_BYTES:
-            fresh = KnownMessages()
-            self._entries, self._digests, self._bytes = fresh._entries, fresh._digests, more
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """A conversation as LangGraph's encoder flattens it: the messages' classes, and their fields one after the other."""
+
+    kinds: list[type]
+    body: bytes
+
+    def begins(self, other: Flat) -> bool:
+        """Tell whether `other` begins with this conversation, unchanged."""
+        return other.body.startswith(self.body) and other.kinds[: len(self.kinds)] == self.kinds
+
+
+def flatten_all(messages: Sequence[Any]) -> Flat | None:
+    """Flatten a conversation of standard messages; None when one of them, or a value in it, is something else."""
+    kinds = list(map(type, messages))
+    if not STANDARD.issuperset(kinds) or any([message.__pydantic_extra__ for message in messages]):
+        return None
+    try:
+        whole = packb([message.__dict__ for message in messages], None, OPTIONS)
+    except TypeError:
+        return None
+    return Flat(kinds, whole[_header_bytes(len(messages)) :])
+
+
+def _header_bytes(count: int) -> int:
+    """Length of msgpack's array header, which differs with the count."""
+    return 1 if count < 16 else 3 if count < 65536 else 5
+
+
+class Flats:
+    """The flat forms of conversations, each with the entries that it stands for; least recently used dropped first."""
+
+    def __init__(self, budget_bytes: int = FLAT_BUDGET_BYTES) -> None:
+        self.budget_bytes = budget_bytes
+        self._flats: OrderedDict[tuple[bytes, str, str], tuple[Flat, list[Entry]]] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, generation: bytes, ns: str, channel: str) -> tuple[Flat, list[Entry]] | None:
+        """Find the flat form of a channel of the thread with this generation."""
+        return self._flats.get((generation, ns, channel))
+
+    def put(self, generation: bytes, ns: str, channel: str, *, flat: Flat, entries: list[Entry]) -> None:
+        """Replace the flat form of a channel."""
+        key = (generation, ns, channel)
+        with self._lock:
+            old = self._flats.pop(key, None)
+            self._flats[key] = (flat, entries)
+            self._bytes += len(flat.body) - (len(old[0].body) if old else 0)
+            while self._bytes > self.budget_bytes and len(self._flats) > 1:
+                _, (dropped, _) = self._flats.popitem(last=False)
+                self._bytes -= len(dropped.body)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-FANOUT: Final = 8
+FANOUT: Final = 4
 
 
 class Entry(NamedTuple):
@@ -44,6 +44,14 @@ class Sequenced:
             taken = len(self.pages[level]) * FANOUT if level < len(self.pages) else 0
             refs += self.pages[level - 1][taken:whole]
         return self.entries[size - size % FANOUT :], tuple(refs)
+
+
+    def is_named(self, entry: Entry) -> bool:
+        """Tell whether an entry names this very sequence."""
+        if entry.wire[0] != len(self.entries):
+            return False
+        loose, refs = self.node()
+        return entry.wire[2] == [e.wire for e in loose] and entry.refs == refs + tuple(r for e in loose for r in e.refs)
 
 
 EMPTY: Final = Sequenced([], [])

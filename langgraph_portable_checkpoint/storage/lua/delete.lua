@@ -4,7 +4,8 @@ redis.call('UNLINK', LEASE)
 if redis.call('EXISTS', META, ITEMS, CKPTS, INDEX, WRITES, TURNS, BLOBS, MEDIA, RUNS) == 0 then
   return {0, 0, 0, 0, {}, {}}
 end
-local top = redis.call('HGET', META, 'm') or ''
+local top, before = redis.call('HGET', META, 'm') or '', redis.call('GET', GONE)
+if before and before > top then top = before end
 local bytes = 0
 for _, key in ipairs({ITEMS, BLOBS}) do
   for _, field in ipairs(redis.call('HKEYS', key)) do bytes = bytes + redis.call('HSTRLEN', key, field) end

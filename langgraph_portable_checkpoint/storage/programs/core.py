@@ -16,6 +16,7 @@ from ...errors import (
 from ..codec import Decoder, Encoder, Items, Sink, ValueCodec
 from ..effects import Batch, Command, Program, Script
 from ..items import Parsed, Secrets, pack, unpack
+from ..known import Flats
 from ..layout import Layout, run_digest, split_place
 from ..records import CheckpointRecord, load_checkpoint, open_checkpoint
 from ..view import ThreadView, Views
@@ -38,12 +39,13 @@ class Core:
     ttl_ms: int | None = None
     views: Views = field(default_factory=Views)
     items: Items = field(default_factory=lambda: Items(64 * 1024 * 1024))
+    flats: Flats = field(default_factory=Flats)
     on_conflict: str = "allow"
     closed: bool = False
 
     def with_codec(self, codec: ValueCodec) -> Core:
         """Return a core on the same layout and settings with its own caches."""
-        return replace(self, codec=codec, views=Views(), items=Items(self.items.budget_bytes))
+        return replace(self, codec=codec, views=Views(), flats=Flats(), items=Items(self.items.budget_bytes))
 
     @property
     def ttl_arg(self) -> bytes:

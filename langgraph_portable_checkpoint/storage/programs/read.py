@@ -118,7 +118,7 @@ def tuple_of(
     record = read_record(core, parsed, decoder)
     values: dict[str, Any] = {}
     for channel, entry in record.values.items():
-        values[channel], made = decoder.channel(entry)
+        values[channel], made = decoder.channel(entry, view.sequences.get((ns, channel)))
         if made is not None and remember:
             view.sequences[ns, channel] = made
     if remember:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint
 
 from ...errors import ConflictError
 from ..codec import Encoder, Sink
 from ..effects import Program, Script
+from ..known import Flat
 from ..layout import place as spell_place
 from ..layout import run_digest, split_place
 from ..records import WriteRecord, dump_checkpoint, dump_write, write_key
@@ -124,6 +126,7 @@ class _Put:
         self.sink = Sink()
         self.encoder = core.encoder(view, self.sink)
         self.sequences: dict[str, Sequenced] = {}
+        self.flats: dict[str, tuple[Flat, list[Entry]]] = {}
 
     def script(
         self,
@@ -185,7 +188,14 @@ class _Put:
         return values
 
     def _encode(self, channel: str, value: Any) -> Entry:
-        entry, made = self.encoder.channel(channel, value, self.view.sequences.get((self.ns, channel)))
+        previous = self.view.sequences.get((self.ns, channel))
+        if type(value) is list and value and isinstance(value[0], BaseMessage):
+            known = self.core.flats.get(self.view.generation, self.ns, channel)
+            entry, made, flat = self.encoder.conversation(channel, value, previous, known)
+            if made is not None and flat is not None:
+                self.flats[channel] = (flat, made.entries)
+        else:
+            entry, made = self.encoder.channel(channel, value, previous)
         if made is not None:
             self.sequences[channel] = made
         return entry
@@ -196,6 +206,8 @@ class _Put:
         self.core.stored(view, self.sink)
         for channel, made in self.sequences.items():
             view.sequences[self.ns, channel] = made
+        for channel, (flat, entries) in self.flats.items():
+            self.core.flats.put(view.generation, self.ns, channel, flat=flat, entries=entries)
         view.hold(self.place, self.held)
         view.heads[self.ns] = max(self.place, head)
         if run_id is not None:
