@@ -79,13 +79,17 @@ class AgentCheckpoint:
     )
 
     def target(self, options: ExportOptions) -> Target:
-        """OpenAI's messages, with an error flag and without reasoning."""
+        """OpenAI's messages, with an error flag, and without what stands beside content there."""
+        chat = OpenAIChat().target(replace(options, profile=None))
+        media = {key: rule for key, rule in (chat.media or {}).items() if key[0] != "assistant"}
         return replace(
-            OpenAIChat().target(replace(options, profile=None)),
+            chat,
             dialect=NAME,
             rules=_CONCERNS,
             tool_status=True,
+            media=media,
             reasoning=ReasoningRule(replay="never"),
+            refusal=False,
             non_standard="never",
         )
 

@@ -57,10 +57,12 @@ _CONCERNS: Final[Mapping[str, str]] = {
     "duplicate_result": "B9",
     "late_result": "B8",
     "call_id": "B10",
+    "repeated_call_id": "B10",
     "tool_name": "B10",
     "role": "B3",
     "mid_system": "B3",
     "blank_text": "B5",
+    "broken_text": "B5",
     "empty_message": "B4",
     "reasoning": "B12",
     "refusal": "refusal",
@@ -406,5 +408,3 @@ def _without_status(answer: Mapping[str, Any]) -> Native:
 def is_native(value: Any) -> bool:
     """Tell whether a value is one native content block (or a `json` one of a tool result)."""
     return isinstance(value, dict) and len(value) == 1 and next(iter(value)) in (*_BLOCK_KEYS, "json")
-
-

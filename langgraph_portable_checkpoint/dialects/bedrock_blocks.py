@@ -255,7 +255,7 @@ def _write_media(block: Block) -> Native | None:
 
 def _source(block: Block) -> Native | None:
     if block.get("text") is not None:
-        return {"bytes": block["text"].encode()}
+        return {"bytes": block["text"].encode()} if block["text"] else None
     url = block.get("url") or ""
     if url.startswith("s3://"):
         owner = (block.get("extras") or {}).get("bucketOwner")

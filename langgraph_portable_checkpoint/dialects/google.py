@@ -27,13 +27,17 @@ from .base import (
     Rule,
     Target,
 )
-from .google_parts import camel
+from .google_cli import is_recording
+from .google_parts import camel_keys
 from .google_read import API, NAME, PROVIDERS, Payload, Reader
 from .google_write import Writer, generation
+from .jsonl import first_objects
 from .lint.google import RULES, lint_contents
 from .models import narrow_media
 from .report import Placed, Report
 
+CALL_ID: Final = IdRule(pattern=re.compile(r"(?s).+"), max_length=10_000)
+"""Any id, but another for each call of a step: responses are matched by it (G8)."""
 TOOL_NAME: Final = IdRule(
     pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]*"), max_length=64, prefix="tool_", digest_length=24
 )
@@ -84,9 +88,12 @@ class Google:
         DeclaredLoss(rule="G10", kind="downgraded", when='such a call under missing_signature="text"'),
         DeclaredLoss(rule="G10", kind="dropped", when="a signature of another provider, platform or model family"),
         DeclaredLoss(rule="G12", kind="dropped", when="call ids, for Vertex"),
-        DeclaredLoss(rule="G1", kind="dropped", when="a blank text; a content without parts (import)"),
+        DeclaredLoss(
+            rule="G1", kind="dropped", when="a blank text; a content without parts, a CLI's own message (import)"
+        ),
         DeclaredLoss(rule="G4", kind="dropped", when="a block that no part can say"),
         DeclaredLoss(rule="G14", kind="synthesized", when="a mime type, where none is known"),
+        DeclaredLoss(rule="G14", kind="unresolved", when="bytes that are empty or cannot be decoded"),
         DeclaredLoss(rule="citations", kind="dropped", when="citations of a text"),
         DeclaredLoss(rule="cache_hint", kind="dropped", when="cache markers of other providers"),
         DeclaredLoss(rule="filename", kind="dropped", when="file names, which the Gemini API does not take"),
@@ -107,6 +114,8 @@ class Google:
             mid_system="user",
             starts_with_user=True,
             ends_with_user=True,
+            call_id=CALL_ID,
+            unique_call_ids="step",
             tool_name=TOOL_NAME,
             result_order="call",
             invalid_arguments=False,
@@ -136,14 +145,25 @@ class Google:
     def recognises(self, payload: Any) -> float:
         """Contents, requests and responses are certain by their keys."""
         if isinstance(payload, Mapping):
-            keys = {camel(str(key)) for key in payload}
-            return 0.95 if "candidates" in keys or ("contents" in keys and "parts" in str(payload)[:2000]) else 0.0
+            return self._recognises_mapping(payload)
+        if isinstance(payload, (str, bytes)):
+            payload = first_objects(payload)
         if not isinstance(payload, list) or not payload or not all(isinstance(item, Mapping) for item in payload):
             return 0.0
         if all({"method", "response"} <= set(item) for item in payload):
             return 0.8
         foreign = any("content" in item or _has_typed_part(item) for item in payload)
         return 0.95 if not foreign and any("parts" in item for item in payload) else 0.0
+
+    def _recognises_mapping(self, payload: Mapping[str, Any]) -> float:
+        keys = camel_keys({str(key): value for key, value in payload.items()})
+        contents = keys.get("contents")
+        if is_recording(keys):
+            return (
+                0.9 if any(one.get("type") == "gemini" for one in keys["messages"] if isinstance(one, Mapping)) else 0.4
+            )
+        has_parts = isinstance(contents, list) and any("parts" in one for one in contents if isinstance(one, Mapping))
+        return 0.95 if "candidates" in keys or has_parts else 0.0
 
     def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
         """Check contents against rules G1 to G14."""
@@ -156,9 +176,12 @@ _CONCERNS: Final[Mapping[str, str]] = {
     "duplicate_result": "G7",
     "late_result": "G7",
     "result_order": "G7",
+    "call_id": "G8",
+    "repeated_call_id": "G8",
     "tool_name": "G8",
     "role": "G2",
     "mid_system": "G14",
+    "broken_text": "G1",
     "empty_message": "G3",
     "reasoning": "G10",
     "refusal": "refusal",
@@ -175,5 +198,3 @@ _CONCERNS: Final[Mapping[str, str]] = {
 def _has_typed_part(item: Mapping[str, Any]) -> bool:
     parts = item.get("parts")
     return isinstance(parts, list) and any(isinstance(part, Mapping) and "type" in part for part in parts)
-
-

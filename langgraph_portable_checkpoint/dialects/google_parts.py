@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..envelope.model import Block
+from .media_parts import bytes_of
 
 Part = dict[str, Any]
 
@@ -60,6 +61,11 @@ def media_kind(mime_type: str) -> str:
 def standard_base64(data: str) -> str:
     """Spell URL-safe base64, which Gemini's recordings mix in, with the standard alphabet."""
     return data.replace("-", "+").replace("_", "/")
+
+
+def padded(data: str) -> str:
+    """Give base64 the padding that some writers leave out."""
+    return data + "=" * (-len(data) % 4)
 
 
 def block_of(part: Part) -> Block:
@@ -238,11 +244,10 @@ def _write_media(block: Block) -> Part | None:
     mime_type = block.get("mime_type") or _default_mime(block)
     extras = block.get("extras") or {}
     rest: Part = {key: extras[key] for key in ("videoMetadata", "mediaResolution") if key in extras}
-    data = block.get("base64")
-    if data is None and block.get("data") is not None:
-        data = base64.b64encode(block["data"]).decode()
-    if data is not None:
-        return {"inlineData": {"mimeType": mime_type, "data": data}, **rest}
+    if "base64" in block or "data" in block:
+        data = bytes_of({**block, "base64": padded(block["base64"])} if "base64" in block else block)
+        encoded = base64.b64encode(data).decode() if data else None
+        return {"inlineData": {"mimeType": mime_type, "data": encoded}, **rest} if encoded else None
     uri = block.get("file_id") or block.get("url")
     return {"fileData": {"fileUri": uri, "mimeType": mime_type}, **rest} if uri else None
 
@@ -261,31 +266,42 @@ _COMMON_MIME: Final = {"image": "image/jpeg", "audio": "audio/mpeg", "video": "v
 def _write_plain(block: Block) -> Part | None:
     if block.get("text") is None:
         return _write_media({**block, "mime_type": block.get("mime_type") or "text/plain"})
+    if not block["text"]:
+        return None
     data = base64.b64encode(block["text"].encode()).decode()
     return {"inlineData": {"mimeType": block.get("mime_type") or "text/plain", "data": data}}
 
 
-def _write_server_call(block: Block) -> Part:
+_CODE_TOOLS: Final = ("code_execution", "code_interpreter")
+
+
+def _write_server_call(block: Block) -> Part | None:
+    """Spell a server tool's call: code as executableCode, others as toolCall with their toolType (G13)."""
     args = block.get("args")
-    fields = dict(args) if isinstance(args, dict) else {"args": args}
+    fields = args if isinstance(args, dict) else {}
     known = {"id": block["id"]} if block.get("id") else {}
-    if block.get("name") in ("code_execution", "code_interpreter"):
-        return {"executableCode": {"language": "PYTHON", **fields, **known}}
-    return {"toolCall": {**fields, **known}}
+    if block.get("name") in _CODE_TOOLS:
+        if not isinstance(fields.get("code"), str):
+            return None
+        return {"executableCode": {"language": fields.get("language") or "PYTHON", "code": fields["code"], **known}}
+    return {"toolCall": {**fields, **known}} if _is_tool(fields, "args") else None
 
 
-def _write_server_result(block: Block) -> Part:
+def _write_server_result(block: Block) -> Part | None:
     output = block.get("output")
+    fields = output if isinstance(output, dict) else {}
     known = {"id": block["tool_call_id"]} if block.get("tool_call_id") else {}
-    if block.get("name", "code_execution") == "code_execution":
-        failed = block.get("status") == "error"
-        fields = (
-            output
-            if isinstance(output, dict)
-            else {"output": output if isinstance(output, str) else json.dumps(output)}
-        )
-        return {"codeExecutionResult": {"outcome": "OUTCOME_FAILED" if failed else "OUTCOME_OK", **fields, **known}}
-    return {"toolResponse": {**(output if isinstance(output, dict) else {"response": {"output": output}}), **known}}
+    if block.get("name", _CODE_TOOLS[0]) not in _CODE_TOOLS:
+        return {"toolResponse": {**fields, **known}} if _is_tool(fields, "response") else None
+    said = output if isinstance(output, str) else fields.get("output")
+    outcome = "OUTCOME_FAILED" if block.get("status") == "error" else "OUTCOME_OK"
+    result = {"outcome": fields.get("outcome") or outcome, "output": said if isinstance(said, str) else ""}
+    return {"codeExecutionResult": {**result, **known}}
+
+
+def _is_tool(fields: Mapping[str, Any], body: str) -> bool:
+    """Tell whether fields are those of a ToolCall or ToolResponse."""
+    return isinstance(camel_keys(fields).get("toolType"), str) and set(camel_keys(fields)) <= {"toolType", body}
 
 
 def _write_call(block: Block) -> Part:

@@ -14,7 +14,9 @@ from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
 from .base import ImportOptions
+from .google_cli import contents_of, is_recording
 from .google_parts import Part, answer_blocks, block_of, camel_keys
+from .jsonl import BadLine, Line, read_lines
 from .report import Report
 
 NAME: Final = "google"
@@ -32,11 +34,19 @@ class Payload:
     facts: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """By path of a content: the response that it came in."""
     problems: list[str] = field(default_factory=list)
+    left_out: int = 0
+    """Messages of a recording that are no part of the conversation."""
 
     def __post_init__(self) -> None:
-        self._take(self.raw, "")
+        self._take(self._objects(self.raw) if isinstance(self.raw, (str, bytes)) else self.raw, "")
         if not self.problems and not self.contents and self.system is None:
             self.problems.append("no contents")
+
+    def _objects(self, text: str | bytes) -> list[Any]:
+        """The objects of a file of recorded calls, one per line."""
+        lines = list(read_lines(text))
+        self.problems += [f"line {line.number}: {line.reason}" for line in lines if isinstance(line, BadLine)]
+        return [line.value for line in lines if isinstance(line, Line)]
 
     def _take(self, value: Any, path: str) -> None:
         if isinstance(value, str):
@@ -56,6 +66,8 @@ class Payload:
         elif "method" in keys and "response" in keys:
             recorded = keys["response"]
             self._take_responses(recorded if isinstance(recorded, list) else [recorded], f"{path}.response")
+        elif is_recording(keys):
+            self._take_recording(keys["messages"], f"{path}.messages".lstrip("."))
         elif "contents" in keys:
             config = keys.get("config") if isinstance(keys.get("config"), Mapping) else {}
             self.system = keys.get("systemInstruction") or camel_keys(config or {}).get("systemInstruction")
@@ -66,6 +78,15 @@ class Payload:
             self.system = keys["systemInstruction"]
         else:
             self.problems.append(f"{path or 'payload'}: neither a content nor a request nor a response")
+
+    def _take_recording(self, messages: list[Any], path: str) -> None:
+        for index, message in enumerate(messages):
+            found = list(contents_of(message))
+            self.left_out += not found
+            for inside, content, facts in found:
+                where = f"{path}[{index}]{inside}"
+                self.facts[where] = facts
+                self._take_content(content, where)
 
     def _take_responses(self, chunks: Sequence[Any], path: str) -> None:
         """Join the chunks of one streamed response into one content."""
@@ -113,6 +134,8 @@ class Reader:
         self.open: list[Block] = []
 
     def envelopes(self, payload: Payload) -> Iterator[MessageEnvelope]:
+        if payload.left_out:
+            self.report.add("G1", "dropped", action=f"left out {payload.left_out} messages of the tool itself")
         if payload.system is not None:
             yield from self._system(payload.system)
         for number, (path, content) in enumerate(payload.contents):

@@ -19,7 +19,9 @@ from ..errors import IncompatibleHistoryError
 from .base import ExportOptions, Target, blocks_of
 from .google_parts import Part, answer_text, camel_keys, is_part, native_part
 from .google_read import API, NAME
+from .media_parts import MEDIA_PARTS, placeholder
 from .models import model_family
+from .normalise import OPENING
 from .reasoning import origin_of
 from .report import Placed, Report
 
@@ -60,11 +62,24 @@ class Writer:
                 continue
             if previous is not None and self._belongs(placed, previous):
                 contents[-1]["parts"] += parts
+                _join_run(contents, whole=self._calls(placed))
             else:
                 contents.append(self._content(placed, parts))
             previous = placed
         found: dict[str, Any] = {"system_instruction": {"parts": system}} if system else {}
-        return {**found, "contents": contents}
+        return {**found, "contents": self._opened(contents, conversation)}
+
+    def _opened(self, contents: list[dict[str, Any]], conversation: Sequence[Placed]) -> list[dict[str, Any]]:
+        """Begin with a user content also where the first message held blank texts only (G6)."""
+        said = [placed for placed in conversation if placed.envelope["role"] != "system"]
+        if said and not contents:
+            raise IncompatibleHistoryError(
+                "nothing is left of it", turn=said[-1].turn, fix="It holds only blank texts."
+            )
+        if said and contents[0].get("role") == "model" and said[0].envelope["role"] == "user":
+            self.report.add("G6", "synthesized", action="an opening user message was made", at=said[0])
+            return [{"role": "user", "parts": [{"text": OPENING}]}, *contents]
+        return contents
 
     def _content(self, placed: Placed, parts: list[Part]) -> dict[str, Any]:
         """Make a content; one that came from Gemini keeps its keys and their order."""
@@ -79,12 +94,20 @@ class Writer:
         if role == "tool" and before == "tool":
             return True
         if role == "assistant" and before == "assistant":
-            if not any(blocks_of(placed.envelope, "tool_call")):
+            if self._is_native(placed) and self._is_native(previous) and not self._calls(placed):
                 return False
             self.report.add("G6", "merged", action="joined consecutive model messages", at=placed)
             return True
         joined = bool((placed.envelope.get("extras") or {}).get("joined"))
         return joined and {role, before} <= {"user", "tool"}
+
+    def _is_native(self, placed: Placed) -> bool:
+        return isinstance(placed.envelope.get("raw_content"), Mapping) and self._may_sign(
+            placed.envelope.get("origin") or {}
+        )
+
+    def _calls(self, placed: Placed) -> bool:
+        return any(blocks_of(placed.envelope, "tool_call"))
 
     def _parts(self, placed: Placed) -> list[Part]:
         parts: list[Part] = []
@@ -127,6 +150,9 @@ class Writer:
 
     def _written(self, block: Block, placed: Placed, path: str) -> Part | None:
         part = block.get("value") if block["type"] == "non_standard" else native_part(block)
+        if part is None and block["type"] in MEDIA_PARTS:
+            self.report.add("G14", "unresolved", action="a text stands in for a part", at=placed, path=path)
+            return {"text": placeholder(block)["text"]}
         if not isinstance(part, Mapping) or not is_part(part):
             self.report.add("G4", "dropped", action=f"left out a {block['type']} block", at=placed, path=path)
             return None
@@ -187,7 +213,7 @@ class Writer:
             return [part]
         kept = (envelope.get("extras") or {}).get(NAME) or {}
         key = "error" if envelope.get("status") == "error" else "output"
-        text = "\n".join(block["text"] for block in blocks_of(envelope, "text"))
+        text, media = self._told(placed)
         if str(envelope.get("tool_call_id")) in self.as_text:
             return [{"text": f"[{self._tool_name(envelope)} returned: {text}]"}]
         response = kept.get("response")
@@ -195,14 +221,25 @@ class Writer:
         found = {"name": self._tool_name(envelope), "response": response if same else {key: text}}
         if not self.vertex and envelope.get("tool_call_id"):
             found["id"] = str(envelope["tool_call_id"])
-        media = [
-            self._written(block, placed, f"content[{index}]")
-            for index, block in enumerate(envelope["content"])
-            if block["type"] != "text"
-        ]
-        if any(media):
-            found["parts"] = [part for part in media if part]
+        if media:
+            found["parts"] = media
         return [{"functionResponse": found}]
+
+    def _told(self, placed: Placed) -> tuple[str, list[Part]]:
+        """What a result says, and its media; what stands in for media is said."""
+        texts: list[str] = []
+        media: list[Part] = []
+        for index, block in enumerate(placed.envelope["content"]):
+            part = (
+                {"text": block["text"]}
+                if block["type"] == "text"
+                else self._written(block, placed, f"content[{index}]")
+            )
+            if part is not None and "text" in part:
+                texts.append(part["text"])
+            elif part is not None:
+                media.append(part)
+        return "\n".join(texts), media
 
     def _raw_answer(self, envelope: MessageEnvelope) -> Part | None:
         raw = envelope.get("raw_content")
@@ -213,3 +250,10 @@ class Writer:
 
     def _tool_name(self, envelope: MessageEnvelope) -> str:
         return self.names.get(envelope.get("tool_call_id") or "") or envelope.get("name") or "tool"
+
+
+def _join_run(contents: list[dict[str, Any]], *, whole: bool) -> None:
+    """Join the run of model contents at the end into one where its last message calls functions (G6)."""
+    while whole and len(contents) > 1 and contents[-1].get("role") == contents[-2].get("role") == "model":
+        last = contents.pop()
+        contents[-1]["parts"] += last["parts"]

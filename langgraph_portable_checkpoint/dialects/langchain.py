@@ -39,6 +39,7 @@ CLASSES: Final[Mapping[str, str]] = {
 }
 _KNOWN: Final = frozenset({*CLASSES.values()})
 _SOURCE: Final = "langchain-core 1.8"
+_CONCERNS: Final = {"media": "media", "broken_text": "broken_text"}
 
 
 class LangChain:
@@ -61,13 +62,11 @@ class LangChain:
     LOSSES: tuple[DeclaredLoss, ...] = (
         DeclaredLoss(rule="L2", kind="dropped", when="a RemoveMessage (import)"),
         DeclaredLoss(rule="L3", kind="merged", when="chunks of one message (import)"),
-        DeclaredLoss(rule="media", kind="unresolved", when="a media reference whose bytes are not at hand"),
-        DeclaredLoss(rule="media", kind="dropped", when='the same with on_unsupported_part="drop"'),
     )
 
     def target(self, options: ExportOptions) -> Target:
         """A history stays as it is."""
-        return Target(dialect=NAME, mid_system="keep", pairs=False, keeps_empty=True)
+        return Target(dialect=NAME, rules=_CONCERNS, mid_system="keep", pairs=False, keeps_empty=True)
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:
         """Return `{"messages": [...]}`, which `messages_from_dict` takes."""

@@ -10,7 +10,7 @@ Source: open-telemetry/semantic-conventions-genai, gen-ai-input-messages.json (2
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ..envelope.model import MessageEnvelope
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
@@ -19,6 +19,8 @@ from .otel_read import API, LISTS, NAME, READERS, messages, read_message
 from .otel_write import PREFIX, write_message
 from .problems import Problems
 from .report import Placed, Report
+
+_CONCERNS: Final = {"media": "media", "broken_text": "broken_text"}
 
 
 class OTel:
@@ -44,14 +46,11 @@ class OTel:
         Field(neutral="non_standard", native="parts[].type blob of application/json; compaction where it is one"),
         Field(neutral="every other key", native=f"{PREFIX}<key> beside them"),
     )
-    LOSSES: tuple[DeclaredLoss, ...] = (
-        DeclaredLoss(rule="media", kind="unresolved", when="a media reference whose bytes are not at hand"),
-        DeclaredLoss(rule="media", kind="dropped", when='the same with on_unsupported_part="drop"'),
-    )
+    LOSSES: tuple[DeclaredLoss, ...] = ()
 
     def target(self, options: ExportOptions) -> Target:
         """A history stays as it is."""
-        return Target(dialect=NAME, api=API, mid_system="keep", pairs=False, keeps_empty=True)
+        return Target(dialect=NAME, api=API, rules=_CONCERNS, mid_system="keep", pairs=False, keeps_empty=True)
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:
         """Return `{"messages": [...]}`, a value of the attribute gen_ai.input.messages."""

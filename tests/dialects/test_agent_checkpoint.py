@@ -172,7 +172,7 @@ BROKEN: dict[str, list[Any]] = {
     "AC4": [[{"role": "assistant", "content": "", "tool_calls": [CALL], "tool_results": None}]],
     "AC5": [
         [{"role": "user", "content": "", "tool_calls": 3, "tool_results": None}],
-        [{"role": "assistant", "content": "", "tool_calls": None, "tool_results": None}],
+        [{"role": "assistant", "content": None, "tool_calls": None, "tool_results": None}],
     ],
 }
 

@@ -65,7 +65,7 @@ def _line(value: Mapping[str, Any], path: str, made: set[str]) -> Iterator[Findi
     for key, found in (("tool_calls", calls), ("tool_results", results)):
         if found is not None and not isinstance(found, list):
             yield Finding(rule="AC5", path=f"{path}.{key}", message="is neither a list nor null")
-    if value.get("role") == "assistant" and value.get("content") in (None, "", []) and not calls:
+    if value.get("role") == "assistant" and value.get("content") in (None, []) and not calls:
         yield Finding(rule="AC5", path=path, message="has neither content nor calls")
     if value.get("role") == "tool":
         first = results[0] if isinstance(results, list) and results and isinstance(results[0], Mapping) else {}
