@@ -58,6 +58,15 @@ def test_only_text_that_encoding_gives_back_is_decoded() -> None:
 
 
 @pytest.mark.usefixtures("decoder")
+@pytest.mark.parametrize("first", ["", "+/", "-_"])
+@pytest.mark.parametrize("last", ["", "+/", "-_"])
+def test_an_alphabet_that_changes_far_into_a_text_is_noticed(first: str, last: str) -> None:
+    text = first.ljust(4, "A") + "A" * 8192 + last.ljust(4, "A")
+    assert decode(text, measure(text)) == canonical(text)
+    assert (canonical(text) is None) == (first != last and "" not in (first, last))
+
+
+@pytest.mark.usefixtures("decoder")
 @pytest.mark.parametrize("encoding", ["base64", "base64url", "data-url", "bytes"])
 def test_every_length_goes_there_and_back(encoding: str) -> None:
     prefix = "data:a/b;base64," if encoding == "data-url" else ""
