@@ -283,7 +283,7 @@ def _write_server_call(block: Block) -> Part | None:
     if block.get("name") in _CODE_TOOLS:
         if not isinstance(fields.get("code"), str):
             return None
-        return {"executableCode": {"language": fields.get("language") or "PYTHON", "code": fields["code"], **known}}
+        return {"executableCode": {"language": "PYTHON", "code": fields["code"], **known}}
     return {"toolCall": {**fields, **known}} if _is_tool(fields, "args") else None
 
 
@@ -294,8 +294,10 @@ def _write_server_result(block: Block) -> Part | None:
     if block.get("name", _CODE_TOOLS[0]) not in _CODE_TOOLS:
         return {"toolResponse": {**fields, **known}} if _is_tool(fields, "response") else None
     said = output if isinstance(output, str) else fields.get("output")
-    outcome = "OUTCOME_FAILED" if block.get("status") == "error" else "OUTCOME_OK"
-    result = {"outcome": fields.get("outcome") or outcome, "output": said if isinstance(said, str) else ""}
+    outcome = fields.get("outcome")
+    if not isinstance(outcome, str) or not outcome.startswith("OUTCOME_"):
+        outcome = "OUTCOME_FAILED" if block.get("status") == "error" else "OUTCOME_OK"
+    result = {"outcome": outcome, "output": said if isinstance(said, str) else ""}
     return {"codeExecutionResult": {**result, **known}}
 
 
