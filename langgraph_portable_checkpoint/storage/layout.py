@@ -5,12 +5,12 @@ they live in one slot of a cluster and one script can touch them all. No key is 
 
 | key | type | holds |
 |---|---|---|
-| `{prefix}:1:{t:ID}:meta` | hash | generation `g`, sealed digest key `k`, thread id `t`, ttl `ttl`, and turn log position |
+| `{prefix}:1:{t:ID}:meta` | hash | generation `g`, sealed digest key `k`, thread id `t`, highest checkpoint id `m`, own ttl `ttl`, place that the turn log belongs to `th`, number of turns `tn` |
 | `{prefix}:1:{t:ID}:items` | hash | 16-byte digest -> item bytes |
 | `{prefix}:1:{t:ID}:ckpts` | hash | ns NUL checkpoint_id -> checkpoint record |
 | `{prefix}:1:{t:ID}:index` | zset, all scores 0 | ns NUL checkpoint_id, in byte order |
 | `{prefix}:1:{t:ID}:writes` | hash | ns NUL checkpoint_id -> frames of pending writes |
-| `{prefix}:1:{t:ID}:turns` | hash | turn number -> turn envelope |
+| `{prefix}:1:{t:ID}:turns` | hash | turn number -> turn envelope; turn number:page number -> page of a long turn |
 | `{prefix}:1:{t:ID}:blobs` | hash | 16-byte digest -> media bytes |
 | `{prefix}:1:{t:ID}:media` | hash | 16-byte digest -> media table record |
 | `{prefix}:1:{t:ID}:runs` | set | 16-byte digests of the run ids seen |

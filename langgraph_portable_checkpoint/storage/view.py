@@ -54,7 +54,9 @@ class ThreadView:
     runs: set[bytes] = field(default_factory=set)
     """Digests of runs already in the run index."""
     turn_log: Any = None
-    """What `turns` keeps of the head's turn log."""
+    """A `programs.turns.Tail`."""
+    stops: set[bytes] = field(default_factory=set)
+    """Places at which an interrupt or error was written that the turn log may not show yet."""
 
     def hold(self, place: bytes, held: HeldRecord) -> None:
         """Remember a record, forgetting the oldest ones."""
@@ -64,10 +66,6 @@ class ThreadView:
                 self.records.popitem(last=False)
             except KeyError:  # another thread was quicker
                 return
-
-    def note_turns(self, *, place: bytes, log_place: bytes, turns: int, last: bytes) -> None:
-        """Remember what the server said of the turn log when the head was `place`."""
-        self.turn_log = (place, log_place, turns, last)
 
     def confirm(self, digests: Iterable[bytes]) -> None:
         """Note that items are in the server."""

@@ -1,5 +1,5 @@
 -- Write a whole thread in steps; readers see nothing before the step 'commit'.
--- ARGV: 1 'stage' | 'commit', 2 generation, 3 sealed digest key or '', 4 thread id, 5 ttl ms or '', 6 turn log place or '',
+-- ARGV: 1 'stage' | 'commit', 2 generation, 3 sealed digest key or '', 4 thread id, 5 ttl ms or '', 6 turn log place or '', 7 number of turns or '',
 --   then counted pairs for items, blobs, media; for 'commit' also counted pairs for ckpts, writes, turns and a counted
 --   list of run digests.
 -- Staged keys expire within the hour if the commit never comes.
@@ -9,7 +9,7 @@ if found and found ~= ARGV[2] then return {'exists'} end
 if not found and redis.call('EXISTS', ITEMS, CKPTS, INDEX, WRITES) > 0 then return {'exists'} end
 redis.call('HSET', META, 'g', ARGV[2], 't', ARGV[4])
 if ARGV[3] ~= '' then redis.call('HSET', META, 'k', ARGV[3]) end
-local at = store_pairs(ITEMS, 7)
+local at = store_pairs(ITEMS, 8)
 at = store_pairs(BLOBS, at)
 at = store_pairs(MEDIA, at)
 if ARGV[1] == 'stage' then
@@ -29,7 +29,7 @@ at = store_pairs(TURNS, at)
 local runs = tonumber(ARGV[at])
 if runs > 0 then redis.call('SADD', RUNS, unpack(ARGV, at + 1, at + runs)) end
 redis.call('HSET', META, 'm', top)
-if ARGV[6] ~= '' then redis.call('HSET', META, 'th', ARGV[6]) end
+if ARGV[6] ~= '' then redis.call('HSET', META, 'th', ARGV[6], 'tn', ARGV[7]) end
 for i = 1, 9 do redis.call('PERSIST', KEYS[i]) end
 redis.call('UNLINK', GONE)
 touch(ARGV[5])

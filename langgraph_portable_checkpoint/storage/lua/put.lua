@@ -2,7 +2,8 @@
 -- ARGV: 1 expected generation or '', 2 fresh generation, 3 sealed digest key or '', 4 thread id, 5 ns, 6 checkpoint id,
 --   7 parent place or '', 8 record, 9 ttl ms or '', 10 lease token or '', 11 run digest or '', 12 conflict policy
 --   ('allow' | 'report' | 'raise'), 13 place of the checkpoint whose turn log the turn records extend or '',
---   then counted pairs for items, blobs, media; then counted pairs for turns, and a counted list of turns to drop.
+--   then counted pairs for items, blobs, media; then counted pairs for turns, a counted list of turns to drop
+--   and the number of turns; or -1 to leave the turn log alone.
 -- Reply: {'ok', generation, head before, turn log applied '1'/'0'} | {'stale', generation, key} | {'deleted'}
 --   | {'leased'} | {'conflict', head}. Nothing is stored unless the reply is 'ok'.
 local ns, place, parent = ARGV[5], ARGV[5] .. '\0' .. ARGV[6], ARGV[7]
@@ -27,7 +28,7 @@ if place >= head and ARGV[at] ~= '-1' and (redis.call('HGET', META, 'th') or '')
   at = store_pairs(TURNS, at)
   local drops = tonumber(ARGV[at])
   if drops > 0 then redis.call('HDEL', TURNS, unpack(ARGV, at + 1, at + drops)) end
-  redis.call('HSET', META, 'th', place)
+  redis.call('HSET', META, 'th', place, 'tn', ARGV[at + drops + 1])
   applied = '1'
 end
 touch(ARGV[9])

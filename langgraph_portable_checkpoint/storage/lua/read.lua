@@ -4,7 +4,7 @@
 -- Reply: {generation or '', key or '', place or '' ('broken': keys or records are missing), record or 1 when the
 --   client's copy is current, writes or '',
 --   turn log place or '', turns, last turn record or '', item digest, item, ...}.
-local meta = redis.call('HMGET', META, 'g', 'k', 'th')
+local meta = redis.call('HMGET', META, 'g', 'k', 'th', 'tn')
 if is_broken(meta[1]) then return {'', '', 'broken', '', '', '', 0, ''} end
 if not meta[1] then return {'', '', '', '', '', '', 0, ''} end
 local place
@@ -23,7 +23,7 @@ if writes == '' then return {'', '', 'broken', '', '', '', 0, ''} end
 writes = writes or ''
 local turns, last = 0, ''
 if ARGV[6] == '1' then
-  turns = redis.call('HLEN', TURNS)
+  turns = tonumber(meta[4] or '0')
   if turns > 0 then last = redis.call('HGET', TURNS, tostring(turns - 1)) or '' end
 end
 local out = {meta[1], meta[2] or '', place, record, writes, meta[3] or '', turns, last}

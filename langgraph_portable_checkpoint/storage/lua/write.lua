@@ -3,7 +3,7 @@
 --   7 ttl ms or '', 8 lease token or '', 9 task id; then counted pairs for items, blobs, media; then counted triples
 --   key, 'set' | 'keep', frame; then '' or a turn log place, turn number, turn record.
 -- 'keep' leaves a write that is already there under the same key; 'set' replaces it.
--- Reply: {'ok', generation} | {'stale', generation, key} | {'deleted'} | {'leased'}. Nothing is stored unless 'ok'.
+-- Reply: {'ok', generation, turn record written '1'/'0'} | {'stale', generation, key} | {'deleted'} | {'leased'}. Nothing is stored unless 'ok'.
 local place = ARGV[5] .. '\0' .. ARGV[6]
 if lease_refuses(ARGV[8]) then return {'leased'} end
 local gone = redis.call('GET', GONE)
@@ -37,8 +37,10 @@ if next(replaced) then
 end
 for _, pair in ipairs(added) do parts[#parts + 1] = pair[2] end
 redis.call('HSET', WRITES, place, table.concat(parts))
+local marked = '0'
 if ARGV[at] ~= '' and (redis.call('HGET', META, 'th') or '') == ARGV[at] then
   redis.call('HSET', TURNS, ARGV[at + 1], ARGV[at + 2])
+  marked = '1'
 end
 touch(ARGV[7])
-return {'ok', redis.call('HGET', META, 'g')}
+return {'ok', redis.call('HGET', META, 'g'), marked}

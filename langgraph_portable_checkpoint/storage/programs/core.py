@@ -40,6 +40,7 @@ class Core:
     views: Views = field(default_factory=Views)
     items: Items = field(default_factory=lambda: Items(64 * 1024 * 1024))
     flats: Flats = field(default_factory=Flats)
+    conversation_channels: tuple[str, ...] = ("messages",)
     on_conflict: str = "allow"
     closed: bool = False
 

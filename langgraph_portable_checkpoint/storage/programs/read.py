@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -15,6 +16,7 @@ from ..layout import split_place
 from ..records import WriteRecord, load_writes
 from ..view import HeldRecord, ThreadView
 from .core import MAX_ATTEMPTS, Core, broken, fetch_missing, open_record, read_record, unpair
+from .turns import Tail, conversation_of
 
 
 def get_tuple(
@@ -34,16 +36,17 @@ def get_tuple(
         found = yield from _read(core, thread_id, checkpoint_ns, checkpoint_id)
         if found is None:
             return None
-        view, place, data, writes, fetched = found
-        if data is not None:
-            decoder = core.decoder(view, thread_id, fetched)
-            return (yield from _assemble(core, view, place, data, writes, decoder, thread_id, config))
+        if found.data is not None:
+            made = yield from _assemble(core, found, found.data, thread_id, config)
+            if checkpoint_ns == "":
+                _note_turns(core, found)
+            return made
     raise AssertionError("the server keeps saying that records are current which this client does not have")
 
 
 def _read(
     core: Core, thread_id: str, ns: str, checkpoint_id: str | None
-) -> Program[tuple[ThreadView, bytes, bytes | None, bytes, dict[bytes, bytes]] | None]:
+) -> Program[_Found | None]:
     view = core.views.get(thread_id)
     place = spell_place(ns, checkpoint_id or "")
     guess = place if checkpoint_id is not None else (view.heads.get(ns, b"") if view else b"")
@@ -71,33 +74,51 @@ def _read(
     current.confirm(fetched)
     if checkpoint_id is None:
         current.heads[ns] = found
-    if ns == "":
-        current.note_turns(place=found, log_place=reply[5], turns=int(reply[6]), last=reply[7])
     if isinstance(record, int):
         record = held.data if held is not None and current is view else None
         if record is None:
             core.views.drop(thread_id)
-    return current, found, record, writes, fetched
+    return _Found(current, found, record, writes, fetched, Tail(reply[5], int(reply[6]), reply[7] or None, None))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    view: ThreadView
+    place: bytes
+    data: bytes | None
+    writes: bytes
+    fetched: dict[bytes, bytes]
+    tail: Tail
 
 
 def _assemble(
-    core: Core,
-    view: ThreadView,
-    place: bytes,
-    data: bytes,
-    writes_data: bytes,
-    decoder: Decoder,
-    thread_id: str,
-    config: RunnableConfig | None,
+    core: Core, found: _Found, data: bytes, thread_id: str, config: RunnableConfig | None
 ) -> Program[CheckpointTuple]:
+    view, place = found.view, found.place
+    decoder = core.decoder(view, thread_id, found.fetched)
     parsed = open_record(view, place, data, thread_id)
-    writes = load_writes(writes_data, place=place, secrets=view.secrets, where=decoder.where)
+    writes = load_writes(found.writes, place=place, secrets=view.secrets, where=decoder.where)
     try:
         return tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, config)
     except NotAtHandError:
         refs = (*parsed.refs, *(ref for write in writes for ref in write.entry.refs))
         yield from fetch_missing(core, view, thread_id, refs, decoder)
     return tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, config)
+
+
+def _note_turns(core: Core, found: _Found) -> None:
+    """Remember the turn log, with the messages it covers when they have just been read."""
+    view, seen = found.view, found.tail
+    if seen.place != found.place:
+        known = view.turn_log
+        if known is None or known.place != seen.place:
+            view.turn_log = seen
+        return
+    values = view.records[found.place].values
+    sequences = {channel: view.sequences.get(("", channel)) for channel in values}
+    channel = conversation_of(core, values, sequences)
+    made = sequences.get(channel) if channel is not None else None
+    view.turn_log = replace(seen, entries=made.entries if made is not None else [])
 
 
 def tuple_of(

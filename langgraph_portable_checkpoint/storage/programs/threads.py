@@ -202,7 +202,7 @@ def copy_thread(core: Core, source: str, target: str) -> Program[None]:
     runs = [Command((b"ZADD", core.layout.run_index(core.layout.shard_of(run)), 0, run + name)) for run in dump[10]]
     yield Batch((Command((b"ZADD", registry, core.now_ms(), name)), *runs))
     key = core.reseal_key(dump[1], source, target)
-    head = (generation, key, name, core.ttl_arg, dump[3])
+    head = (generation, key, name, core.ttl_arg, dump[3], dump[11])
     for items, blobs in _stages(unpair(dump[4]), unpair(dump[8])):
         args = (b"stage", *head, *pairs(items), *pairs(blobs), *pairs({}))
         _refuse_existing((yield Script("load", core.layout.thread(target), tuple(args))), target)

@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint
 
+from ...envelope.turn_pending import is_finished
 from ...errors import ConflictError
 from ..codec import Encoder, Sink
 from ..effects import Program, Script
@@ -18,6 +19,7 @@ from ..records import WriteRecord, dump_checkpoint, dump_write, write_key
 from ..sequences import Entry, Sequenced
 from ..view import HeldRecord, ThreadView
 from .core import MAX_ATTEMPTS, Core, broken, open_record, pairs, read_record, refuse, registered, unpair
+from .turns import Tail, TurnWrite, conversation_of, mark_stop, plan, settle_stop, stopped, turn_field
 
 
 def put(
@@ -45,7 +47,11 @@ def put(
     for _ in range(MAX_ATTEMPTS):
         view, fresh, parent = yield from _parent(core, thread_id, checkpoint_ns, parent_id)
         call = _Put(core, view, thread_id, checkpoint_ns, checkpoint, parent_id)
-        script = call.script(metadata, new_versions, parent, fresh=fresh, token=token)
+        values = call.encode(new_versions, parent)
+        turns = None
+        if checkpoint_ns == "":
+            turns = yield from call.turns(values, run_id=metadata.get("run_id"), fresh=fresh)
+        script = call.script(metadata, values, turns, fresh=fresh, token=token)
         run_id = _new_run(view, metadata)
         reply = yield from registered(core, thread_id, script, run_id, fresh=fresh)
         refuse(reply, thread_id)
@@ -56,6 +62,10 @@ def put(
             )
         if reply[0] == b"ok":
             call.done(reply[2], run_id)
+            view.turn_log = turns.tail if turns is not None and reply[3] == b"1" else None
+            if call.place in view.stops:
+                view.stops.discard(call.place)
+                yield from settle_stop(core, thread_id, call.place)
             return reply[2]  # type: ignore[no-any-return]
         adopt(core, reply, thread_id)
     raise _restless(thread_id)
@@ -131,13 +141,12 @@ class _Put:
     def script(
         self,
         metadata: Mapping[str, Any],
-        new_versions: ChannelVersions,
-        parent: HeldRecord | None,
+        values: dict[str, Entry],
+        turns: TurnWrite | None,
         *,
         fresh: bool,
         token: bytes,
     ) -> Script:
-        values = self._values(new_versions, parent)
         rest = {key: value for key, value in self.checkpoint.items() if key != "channel_values"}
         data, _ = dump_checkpoint(
             parent_id=self.parent_id,
@@ -166,17 +175,43 @@ class _Put:
             token,
             run_digest(run_id) if isinstance(run_id, str) else b"",
             self.core.on_conflict.encode(),
-            b"",
+            turns.extends if turns else b"",
             *pairs(self.sink.items),
             *media_pairs(self.sink),
-            -1,
+            *_turn_args(turns),
         ]
         return Script("put", self.core.layout.thread(self.thread_id), tuple(args))
 
     def _dump_rest(self, value: Any) -> tuple[str, bytes]:
         return self.encoder.dump_named("checkpoint metadata", value)
 
-    def _values(self, new_versions: ChannelVersions, parent: HeldRecord | None) -> dict[str, Entry]:
+    def turns(self, values: Mapping[str, Entry], *, run_id: Any, fresh: bool) -> Program[TurnWrite | None]:
+        """Work out what this put writes of the turn log."""
+        held = self.view.sequences
+        sequences = {name: self.sequences.get(name) or held.get((self.ns, name)) for name in values}
+        channel = conversation_of(self.core, values, sequences)
+        made = sequences.get(channel) if channel is not None else None
+        given = self.checkpoint["channel_values"]
+        entries = made.entries if made is not None else []
+        carried = channel is not None and channel not in self.sequences
+        return (
+            yield from plan(
+                self.core,
+                self.view,
+                self.thread_id,
+                checkpoint=(self.place, self.checkpoint["id"]),
+                parent=spell_place(self.ns, self.parent_id) if self.parent_id else b"",
+                entries=entries,
+                messages=None if carried else given[channel] if channel is not None else [],
+                channel=channel or "messages",
+                run_id=run_id,
+                finished=is_finished(given),
+                fresh=fresh and not self.parent_id,
+            )
+        )
+
+    def encode(self, new_versions: ChannelVersions, parent: HeldRecord | None) -> dict[str, Entry]:
+        """Encode the channels; those outside `new_versions` keep what the parent's record names."""
         given = self.checkpoint["channel_values"]
         values: dict[str, Entry] = {}
         for channel, version in self.checkpoint["channel_versions"].items():
@@ -215,6 +250,12 @@ class _Put:
         self.core.views.put(self.thread_id, view)
 
 
+def _turn_args(turns: TurnWrite | None) -> list[bytes | int]:
+    if turns is None:
+        return [-1]
+    return [*pairs(turns.sets), len(turns.drops), *turns.drops, turns.tail.turns]
+
+
 def media_pairs(sink: Sink) -> list[bytes | int]:
     """Spell the blobs and media table records of a call."""
     return [
@@ -250,12 +291,22 @@ def put_writes(
         view = view or core.fresh_view(thread_id)
         sink = Sink()
         frames = _frames(core.encoder(view, sink), writes, task_id, task_path)
-        script = _write_script(core, view, thread_id, checkpoint_ns, checkpoint_id, frames, sink, task_id, fresh, token)
+        place = spell_place(checkpoint_ns, checkpoint_id)
+        stop = checkpoint_ns == "" and stopped(writes)
+        if stop:
+            view.stops.add(place)
+        marked = mark_stop(core, view, thread_id, place, task_id, writes) if stop else None
+        script = _write_script(core, view, thread_id, place, frames, marked, sink, task_id, fresh, token)
         reply = yield from registered(core, thread_id, script, None, fresh=fresh)
         refuse(reply, thread_id)
         if reply[0] == b"ok":
             core.stored(view, sink)
             core.views.put(thread_id, view)
+            if marked is not None and reply[2] == b"1":
+                view.turn_log = marked[0]
+                view.stops.discard(place)
+            elif stop:
+                yield from settle_stop(core, thread_id, place)
             return
         adopt(core, reply, thread_id)
     raise _restless(thread_id)
@@ -278,15 +329,14 @@ def _write_script(
     core: Core,
     view: ThreadView,
     thread_id: str,
-    ns: str,
-    checkpoint_id: str,
+    place: bytes,
     writes: Mapping[int, WriteRecord],
+    marked: tuple[Tail, bytes] | None,
     sink: Sink,
     task_id: str,
     fresh: bool,
     token: bytes,
 ) -> Script:
-    place = spell_place(ns, checkpoint_id)
     place_ns, place_id = place.split(b"\0")
     args: list[bytes | int] = [
         b"" if fresh else view.generation,
@@ -305,5 +355,8 @@ def _write_script(
     for idx, write in writes.items():
         frame = dump_write(write, place=place, secrets=view.secrets)
         args += (write_key(task_id, idx), b"set" if idx < 0 else b"keep", frame)
-    args.append(b"")
+    if marked is None:
+        args.append(b"")
+    else:
+        args += (place, turn_field(marked[0].turns - 1), marked[1])
     return Script("write", core.layout.thread(thread_id), tuple(args))
