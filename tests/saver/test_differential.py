@@ -159,7 +159,10 @@ class SaverMachine(RuleBasedStateMachine):
 
     @rule(thread_id=st.sampled_from(THREADS), asynchronous=either)
     def delete_thread(self, thread_id: str, asynchronous: bool) -> None:
-        self.removed += [place for place in self.model.places() if place[0] == thread_id]
+        # Late writers are told by the highest id that the thread had at its latest delete.
+        gone = [place for place in self.model.places() if place[0] == thread_id]
+        highest = max((place[2] for place in gone), default="\U0010ffff")
+        self.removed = [each for each in self.removed if each[0] != thread_id or each[2] <= highest] + gone
         self.both(asynchronous, "delete_thread", thread_id)
         self.deleted.add(thread_id)
 
