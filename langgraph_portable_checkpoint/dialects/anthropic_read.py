@@ -168,8 +168,8 @@ def _server_use(native: Mapping[str, Any]) -> Block | None:
         extras["server_name"] = native["server_name"]
     return {
         "type": "server_tool_call",
-        "id": native.get("id"),
-        "name": native.get("name"),
+        "id": _text_or_none(native.get("id")),
+        "name": _text_or_none(native.get("name")),
         "args": native.get("input"),
         "extras": extras,
     }
@@ -182,11 +182,15 @@ def _server_result(native: Mapping[str, Any]) -> Block | None:
     )
     return {
         "type": "server_tool_result",
-        "tool_call_id": native.get("tool_use_id"),
+        "tool_call_id": _text_or_none(native.get("tool_use_id")),
         "status": "error" if failed else "success",
         "output": content,
         "extras": {"block_type": native["type"]},
     }
+
+
+def _text_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _image(native: Mapping[str, Any]) -> Block | None:

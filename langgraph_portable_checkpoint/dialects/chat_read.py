@@ -35,24 +35,23 @@ def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) 
     message = problems.mapping(native, path)
     if message is None or not problems.plain(message, path):
         return None
-    role = ROLES.get(message.get("role"))  # type: ignore[arg-type]  # any value may stand there
+    role = ROLES.get(str(message.get("role")))
     if role is None:
         problems.add(f"{path}.role", f"{message.get('role')!r} is not a role of Chat Completions")
         return None
-    found = len(problems.found)
     content = [*_reasoning(message), *_content(message, path, problems), *_calls(message, path, problems)]
-    if len(problems.found) > found:
-        return None
-    return _envelope(message, role, content, origin=origin)
-
-
-def _envelope(message: Mapping[str, Any], role: Role, content: list[Block], *, origin: Origin) -> MessageEnvelope:
     envelope: MessageEnvelope = {"v": ENVELOPE_VERSION, "role": role, "content": content, "origin": origin}
+    if role == "tool":
+        envelope["tool_call_id"] = problems.optional_text(message.get("tool_call_id"), f"{path}.tool_call_id")
+        envelope["status"] = "success"
+    return _with_rest(envelope, message)
+
+
+def _with_rest(envelope: MessageEnvelope, message: Mapping[str, Any]) -> MessageEnvelope:
+    """Add the name, the native role and the keys without a neutral place."""
+    role, content = envelope["role"], envelope["content"]
     if isinstance(message.get("name"), str):
         envelope["name"] = message["name"]
-    if role == "tool":
-        envelope["tool_call_id"] = message.get("tool_call_id")
-        envelope["status"] = "success"
     if message["role"] != role:
         envelope["role_detail"] = message["role"]
     extras = {key: value for key, value in message.items() if key not in _READ_KEYS}
@@ -195,24 +194,27 @@ def _calls(message: Mapping[str, Any], path: str, problems: Problems) -> Iterato
     for at, call in enumerate(calls or ()):
         native = problems.mapping(call, f"{path}.tool_calls[{at}]")
         if native is not None:
-            yield _call(native)
+            yield _call(native, f"{path}.tool_calls[{at}]", problems)
     legacy = message.get("function_call")
     if isinstance(legacy, Mapping):
-        yield read_call(legacy.get("arguments"), call_id=None, name=legacy.get("name"))
+        name = problems.optional_text(legacy.get("name"), f"{path}.function_call.name")
+        yield read_call(legacy.get("arguments"), call_id=None, name=name)
 
 
-def _call(native: Mapping[str, Any]) -> Block:
+def _call(native: Mapping[str, Any], path: str, problems: Problems) -> Block:
+    call_id = problems.optional_text(native.get("id"), f"{path}.id")
     custom = native.get("custom")
     if native.get("type") == "custom" and isinstance(custom, Mapping):
         block: Block = {
             "type": "tool_call",
-            "id": native.get("id"),
-            "name": custom.get("name"),
+            "id": call_id,
+            "name": problems.optional_text(custom.get("name"), f"{path}.custom.name"),
             "args": {"__arg1": custom.get("input")},
         }
     else:
         function = native.get("function")
         function = function if isinstance(function, Mapping) else {}
-        block = read_call(function.get("arguments"), call_id=native.get("id"), name=function.get("name"))
+        name = problems.optional_text(function.get("name"), f"{path}.function.name")
+        block = read_call(function.get("arguments"), call_id=call_id, name=name)
     block["raw"] = native
     return block

@@ -124,6 +124,8 @@ class ChatWriter:
         raw = native(block, placed.envelope, api=API)
         if isinstance(raw, Mapping) and self._is_native(raw):
             return dict(raw)
+        if block["type"] == "non_standard":
+            return dict(block["value"])
         if block.get("annotations"):
             self.lose("C12", "dropped", placed, "content", action="citations have no place in messages that are sent")
         if block.get("cache_hint") is not None:

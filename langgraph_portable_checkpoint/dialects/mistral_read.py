@@ -21,7 +21,7 @@ def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) 
     message = problems.mapping(native, path)
     if message is None or not problems.plain(message, path):
         return None
-    role = _ROLES.get(message.get("role"))  # type: ignore[arg-type]  # any value may stand there
+    role = _ROLES.get(str(message.get("role")))
     if role is None:
         problems.add(f"{path}.role", f"{message.get('role')!r} is not a role of Mistral")
         return None
@@ -30,7 +30,7 @@ def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) 
     if isinstance(message.get("name"), str):
         envelope["name"] = message["name"]
     if role == "tool":
-        envelope["tool_call_id"] = message.get("tool_call_id")
+        envelope["tool_call_id"] = problems.optional_text(message.get("tool_call_id"), f"{path}.tool_call_id")
         envelope["status"] = "success"
     extras = {key: value for key, value in message.items() if key not in _READ_KEYS}
     if "content" not in message:
@@ -123,6 +123,8 @@ def _calls(message: Mapping[str, Any], path: str, problems: Problems) -> Iterato
         if native is not None:
             function = native.get("function")
             function = function if isinstance(function, Mapping) else {}
-            block = read_call(function.get("arguments"), call_id=native.get("id"), name=function.get("name"))
+            call_id = problems.optional_text(native.get("id"), f"{path}.tool_calls[{at}].id")
+            name = problems.optional_text(function.get("name"), f"{path}.tool_calls[{at}].function.name")
+            block = read_call(function.get("arguments"), call_id=call_id, name=name)
             block["raw"] = native
             yield block

@@ -182,7 +182,7 @@ def _mark(native: Mapping[str, Any]) -> float:
 def _foreign(natives: Sequence[Mapping[str, Any]]) -> bool:
     """True if blocks are there that only other dialects have."""
     kinds = {
-        part.get("type")
+        str(part.get("type"))
         for native in natives
         if isinstance(native.get("content"), list)
         for part in native["content"]

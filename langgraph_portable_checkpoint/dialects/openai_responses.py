@@ -38,6 +38,7 @@ CONCERN_RULES: Final[Mapping[str, str]] = {
     "dangling_call": "R3",
     "orphan_result": "R4",
     "duplicate_result": "R8",
+    "late_result": "R3",
     "call_id": "R9",
     "repeated_call_id": "R8",
     "tool_name": "R3",
@@ -91,7 +92,9 @@ class OpenAIResponses:
         DeclaredLoss(rule="R5", kind="dropped", when="an id of a call without the prefix of its type"),
         DeclaredLoss(rule="R6", kind="re-keyed", when="an id of reasoning or a message that was used before"),
         DeclaredLoss(rule="R6", kind="dropped", when="an id of a call that was used before"),
-        DeclaredLoss(rule="R7", kind="dropped", when="citations of a message without its own id"),
+        DeclaredLoss(
+            rule="R7", kind="dropped", when="citations and parts of unknown type in a message without its own id"
+        ),
         DeclaredLoss(rule="R7", kind="downgraded", when="a refusal of a message without its own id"),
         DeclaredLoss(rule="R7", kind="merged", when="text parts of a message without its own id"),
         DeclaredLoss(rule="R12", kind="dropped", when="cache hints"),

@@ -191,47 +191,43 @@ class _Pairing:
     options: ExportOptions
     report: Report
     changed_at: int | None = None
+    out: list[Placed] = field(default_factory=list)
+    call_of: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _new_place: dict[Call, tuple[int, int]] = field(default_factory=dict)
+    """Message and block position in `out` of each call that stays."""
 
     def run(self, pending: tuple[str, ...]) -> Paired:
+        """Return the paired conversation."""
         calls: dict[int, list[Call]] = {}
         for call in self.links.calls:
             calls.setdefault(call.message, []).append(call)
         owner = {call.result: call for call in self.links.calls if call.result is not None}
-        lone = set(self.links.orphans) | set(self.links.duplicates)
-        out: list[Placed] = []
-        call_of: dict[int, tuple[int, int]] = {}
-        placed_at: dict[int, int] = {}
+        orphans, duplicates = set(self.links.orphans), set(self.links.duplicates)
         for position, placed in enumerate(self.conversation[: self.end]):
-            if position in lone:
-                out.extend(self._lone_result(position, placed))
-            elif position in owner:
-                if self.target.results == "later":
-                    call = owner[position]
-                    call_of[len(out)] = (placed_at[call.message], call.block)
-                    out.append(placed)
-            else:
-                self._message(position, placed, calls.get(position, []), (out, call_of, placed_at))
-        return Paired(out, call_of, pending, self.changed_at)
+            if position in orphans or position in duplicates:
+                self._lone_result(placed, duplicate=position in duplicates)
+            elif position not in owner:
+                self._message(position, placed, calls.get(position, []))
+            elif self.target.results == "later":
+                self._result(owner[position], placed)
+        return Paired(self.out, self.call_of, pending, self.changed_at)
 
-    def _message(
-        self,
-        position: int,
-        placed: Placed,
-        calls: list[Call],
-        into: tuple[list[Placed], dict[int, tuple[int, int]], dict[int, int]],
-    ) -> None:
-        out, call_of, placed_at = into
+    def _message(self, position: int, placed: Placed, calls: list[Call]) -> None:
+        if not calls:
+            self.out.append(placed)
+            return
         kept, made = self._settle(placed, calls)
-        removed = {call.block for call in calls if call not in kept and call not in made}
-        if removed:
-            placed = _without_blocks(placed, removed)
-        shift = _new_positions(len(placed.envelope["content"]) + len(removed), removed)
-        placed_at[position] = len(out)
-        out.append(placed)
+        staying = {*kept, *made}
+        removed = {call.block for call in calls if call not in staying}
+        shift = _new_positions(len(placed.envelope["content"]), removed)
+        self._new_place |= {call: (len(self.out), shift[call.block]) for call in staying}
+        self.out.append(_without_blocks(placed, removed) if removed else placed)
         for call, result in self._results(position, kept, made):
-            if result is not None:
-                call_of[len(out)] = (placed_at[position], shift[call.block])
-                out.append(result)
+            self._result(call, result)
+
+    def _result(self, call: Call, result: Placed) -> None:
+        self.call_of[len(self.out)] = self._new_place[call]
+        self.out.append(result)
 
     def _settle(self, placed: Placed, calls: list[Call]) -> tuple[list[Call], list[Call]]:
         """Split calls into those that have a result and those that get one made; the rest is dropped."""
@@ -255,13 +251,14 @@ class _Pairing:
             )
         return kept, made
 
-    def _results(self, position: int, kept: list[Call], made: list[Call]) -> Iterator[tuple[Call, Placed | None]]:
+    def _results(self, position: int, kept: list[Call], made: list[Call]) -> Iterator[tuple[Call, Placed]]:
         """Yield the results that go directly behind a message, in their final order."""
         found = sorted(kept, key=lambda call: call.block if self.target.result_order == "call" else call.result or 0)
-        if self.target.results == "directly":
-            self._report_order(position, found)
-            for call in found:
-                yield call, self.conversation[call.result or 0]
+        if self.target.results == "later":
+            found = [call for call in found if (call.result or 0) >= self.end]
+        self._report_order(position, found)
+        for call in found:
+            yield call, self.conversation[call.result or 0]
         for call in made:
             yield call, _made_result(self.conversation[position], call)
 
@@ -282,20 +279,19 @@ class _Pairing:
                     detail=f"call {call.id}",
                 )
 
-    def _lone_result(self, position: int, placed: Placed) -> list[Placed]:
+    def _lone_result(self, placed: Placed, *, duplicate: bool) -> None:
         self._change(placed)
-        duplicate = position in self.links.duplicates
         as_text = self.options.orphans == "text" and not duplicate
+        said = "left out: the call is answered already" if duplicate else "left out: it answers no call"
         self.report.add(
             self.target.rule("duplicate_result" if duplicate else "orphan_result"),
             "downgraded" if as_text else "dropped",
             at=placed,
-            action="became a user message: it answers no call"
-            if as_text
-            else ("left out: the call is answered already" if duplicate else "left out: it answers no call"),
+            action="became a user message: it answers no call" if as_text else said,
             detail=f"call {placed.envelope.get('tool_call_id')}",
         )
-        return [_quoted(placed)] if as_text else []
+        if as_text:
+            self.out.append(_quoted(placed))
 
     def _change(self, placed: Placed) -> None:
         if self.changed_at is None and placed.index is not None:

@@ -40,6 +40,10 @@ class Problems:
         self.add(path, f"is {_kind(value)}, not a text")
         return None
 
+    def optional_text(self, value: Any, path: str) -> str | None:
+        """Return the value if it is a text or null, else record that it is neither."""
+        return None if value is None else self.text(value, path)
+
     def plain(self, value: Any, path: str) -> bool:
         """Check that a value is made of JSON types, and not nested deeper than `MAX_DEPTH`."""
         reason = _not_plain(value, MAX_DEPTH)
@@ -53,7 +57,7 @@ def _kind(value: Any) -> str:
 
 
 def _not_plain(value: Any, depth: int) -> str:
-    if value is None or isinstance(value, (str, int, float, bytes)):
+    if value is None or isinstance(value, (str, int, float)):
         return ""
     if depth == 0:
         return f"is nested deeper than {MAX_DEPTH}"

@@ -61,7 +61,7 @@ class ItemReader:
         return self.envelopes[-1]["content"]
 
     def _message(self, item: Mapping[str, Any], path: str) -> None:
-        role = _ROLES.get(item.get("role"))  # type: ignore[arg-type]  # any value may stand there
+        role = _ROLES.get(str(item.get("role")))
         if role is None:
             self.problems.add(f"{path}.role", f"{item.get('role')!r} is no role of the Responses API")
             return
@@ -111,8 +111,10 @@ class ItemReader:
         else:
             block = {"type": "non_standard", "value": item}
         block["raw"] = item
-        if kind in CALLS and not isinstance(block.get("id"), str):
-            self.problems.add(f"{path}.call_id", "is missing or not a text")
+        if kind in CALLS:
+            if not isinstance(block.get("id"), str):
+                self.problems.add(f"{path}.call_id", "is missing or not a text")
+            self.problems.optional_text(block.get("name"), f"{path}.name")
         self._run().append(block)
 
 
@@ -155,7 +157,9 @@ def _call(kind: str, item: Mapping[str, Any]) -> Block:
 
 def _hosted(kind: str, item: Mapping[str, Any]) -> Block:
     name, key = HOSTED[kind]
-    return {"type": "server_tool_call", "id": item.get("id"), "name": item.get("name") or name, "args": item.get(key)}
+    item_id = item.get("id") if isinstance(item.get("id"), str) else None
+    named = item.get("name") if isinstance(item.get("name"), str) else name
+    return {"type": "server_tool_call", "id": item_id, "name": named, "args": item.get(key)}
 
 
 def _told(output: Any) -> list[Block]:

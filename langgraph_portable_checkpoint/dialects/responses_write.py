@@ -15,7 +15,7 @@ from .ids import digest_id
 from .media_parts import data_url_of
 from .reasoning import origin_of
 from .report import LossKind, Placed, Report
-from .responses_items import API, CALLS, HOSTED, NAME, OUTPUTS
+from .responses_items import API, CALLS, HOSTED, NAME, OUTPUTS, USER_ITEMS
 
 _NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "input_text": frozenset({"type", "text", "prompt_cache_breakpoint"}),
@@ -77,10 +77,9 @@ class ResponsesWriter:
         if envelope["role"] == "system" and kept.get("instructions") and not self.items and self.instructions is None:
             self.instructions = "".join(block.get("text", "") for block in envelope["content"])
             return
-        for block in envelope["content"]:
-            if block["type"] == "non_standard":
-                yield block["value"]
-        content = self._content([block for block in envelope["content"] if block["type"] != "non_standard"], placed)
+        for block in filter(_stands_alone, envelope["content"]):
+            yield dict(block["value"])
+        content = self._content([block for block in envelope["content"] if not _stands_alone(block)], placed)
         if content != []:
             head = {key: kept[key] for key in ("type", "status") if key in kept} if self._is_own(None, envelope) else {}
             yield {**head, "role": _role(envelope), "content": content}
@@ -156,6 +155,8 @@ class ResponsesWriter:
             self.lose("R7", "downgraded", placed, action="a refusal became text")
         if len(blocks) > 1:
             self.lose("R7", "merged", placed, action="text parts became one text")
+        if any(block["type"] == "non_standard" for block in blocks):
+            self.lose("R7", "dropped", placed, action="a part of unknown type was left out")
         text = "".join(block.get("text") or block.get("refusal") or "" for block in blocks)
         phase = head.get("phase") or extras.get("phase")
         kept = {key: head[key] for key in ("type",) if key in head}
@@ -174,7 +175,7 @@ class ResponsesWriter:
         return dict(raw) if raw is not None and str(raw["type"]).startswith("input_") else None
 
     def _part(self, block: Block, placed: Placed) -> dict[str, Any]:
-        raw = self._raw_part(block, placed.envelope)
+        raw = block["value"] if block["type"] == "non_standard" else self._raw_part(block, placed.envelope)
         if raw is None and block.get("cache_hint") is not None:
             self.lose("R12", "dropped", placed, action="cache hints have no place here")
         return raw if raw is not None else _PARTS[block["type"]](block)
@@ -241,13 +242,24 @@ def _kept(envelope: MessageEnvelope) -> Mapping[str, Any]:
 
 def _message_key(block: Block) -> Any:
     """Tell which output message a block belongs to: None for items of their own."""
-    return (block.get("id"),) if block["type"] in ("text", "refusal") else None
+    part = block["type"] == "non_standard" and not _stands_alone(block, assistant=True)
+    return (block.get("id"),) if block["type"] in ("text", "refusal") or part else None
+
+
+def _stands_alone(block: Block, *, assistant: bool = False) -> bool:
+    """True for an item of unknown type; a part of unknown type belongs to its message, and knows its head."""
+    value = block.get("value")
+    if block["type"] != "non_standard" or not isinstance(value, Mapping):
+        return False
+    return str(value.get("type")) in USER_ITEMS or (assistant and "item" not in (block.get("extras") or {}))
 
 
 def _output_part(block: Block) -> dict[str, Any]:
     raw = _native(block)
     if raw is not None and raw["type"] in ("output_text", "refusal"):
         return dict(raw)
+    if block["type"] == "non_standard":
+        return dict(block["value"])
     if block["type"] == "refusal":
         return {"type": "refusal", "refusal": block["refusal"]}
     return {"type": "output_text", "text": block["text"], "annotations": []}

@@ -151,14 +151,14 @@ def _pairs(turns: Sequence[_Turn]) -> Iterator[Finding]:
     for turn in turns:
         answered: set[Any] = set()
         for path, block in turn.of("tool_result"):
-            wanted = block.get("tool_use_id")
+            wanted = str(block.get("tool_use_id"))
             if wanted in answered:
                 yield Finding(rule="A8", path=path, message=f"{wanted!r} is answered already")
             elif wanted not in calls:
                 yield Finding(rule="A7", path=path, message=f"no tool_use {wanted!r} in the turn before")
             answered.add(wanted)
         yield from _open(calls, answered)
-        calls = {block.get("id"): path for path, block in turn.of("tool_use")}
+        calls = {str(block.get("id")): path for path, block in turn.of("tool_use")}
     yield from _open(calls, set())
 
 
@@ -179,7 +179,7 @@ def _places(turns: Sequence[_Turn]) -> Iterator[Finding]:
                     yield Finding(rule="A5", path=path, message=f"tool_result in a turn of {turn.role}")
                 elif late:
                     yield Finding(rule="A9", path=path, message="other content stands before this result")
-            elif kind in _ASSISTANT_ONLY and turn.role != "assistant":
+            elif str(kind) in _ASSISTANT_ONLY and turn.role != "assistant":
                 yield Finding(rule="A5", path=path, message=f"{kind} in a turn of {turn.role}")
             else:
                 late = True
@@ -195,9 +195,9 @@ def _ids(turns: Sequence[_Turn]) -> Iterator[Finding]:
             call_id = block.get("id")
             if not isinstance(call_id, str) or not ID.fullmatch(call_id):
                 yield Finding(rule="A10", path=f"{path}.id", message=f"id {call_id!r:.80} does not fit")
-            if call_id in seen:
+            if str(call_id) in seen:
                 yield Finding(rule="A11", path=f"{path}.id", message=f"id {call_id!r:.80} is used twice")
-            seen.add(call_id)
+            seen.add(str(call_id))
             name = block.get("name")
             if not isinstance(name, str) or not TOOL_NAME.fullmatch(name):
                 yield Finding(rule="A10", path=f"{path}.name", message=f"name {name!r:.80} does not fit")
@@ -213,8 +213,8 @@ def _server_pairs(turns: Sequence[_Turn]) -> Iterator[Finding]:
         for path, block in turn.blocks:
             kind = str(block.get("type"))
             if kind in ("server_tool_use", "mcp_tool_use"):
-                calls[block.get("id")] = path
-            elif kind.endswith("_tool_result") and calls.pop(block.get("tool_use_id"), None) is None:
+                calls[str(block.get("id"))] = path
+            elif kind.endswith("_tool_result") and calls.pop(str(block.get("tool_use_id")), None) is None:
                 yield Finding(rule="A13", path=path, message="no server tool call before it in this turn")
         if not turn.last:
             for call_id, path in calls.items():
@@ -286,7 +286,7 @@ def _source(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
     source = block.get("source")
     if not isinstance(source, Mapping) or source.get("type") not in ("base64", "url", "file", "text", "content"):
         yield Finding(rule="A18", path=f"{path}.source", message="is no known source")
-    elif block["type"] == "image" and source["type"] == "base64" and source.get("media_type") not in _IMAGES:
+    elif block["type"] == "image" and source["type"] == "base64" and str(source.get("media_type")) not in _IMAGES:
         yield Finding(rule="A18", path=f"{path}.source", message=f"image of type {source.get('media_type')!r}")
 
 

@@ -124,7 +124,7 @@ def lint_messages(natives: Any, version: Version, *, complete: bool) -> list[Fin
     found: list[Finding] = []
     before = ""
     for at, value in enumerate(natives):
-        if not isinstance(value, Mapping) or value.get("role") not in _KEYS:
+        if not isinstance(value, Mapping) or str(value.get("role")) not in _KEYS:
             found.append(Finding(rule="M2", path=f"messages[{at}]", message="is no message with a known role"))
             continue
         messages.append(_Message(f"messages[{at}]", value, before, version))
@@ -205,7 +205,7 @@ def _pairs(messages: Sequence[_Message]) -> Iterator[Finding]:
     answered: set[Any] = set()
     for message in messages:
         if message.role == "tool":
-            call_id = message.value.get("tool_call_id")
+            call_id = str(message.value.get("tool_call_id"))
             if call_id in answered:
                 yield message.breaks("M4", f"call {call_id!r:.80} is answered already")
             elif open_calls.pop(call_id, None) is None:
@@ -215,7 +215,7 @@ def _pairs(messages: Sequence[_Message]) -> Iterator[Finding]:
             yield from _unanswered(open_calls)
             calls = message.value.get("tool_calls")
             calls = calls if isinstance(calls, list) else []
-            open_calls = {call.get("id"): message.path for call in calls if isinstance(call, Mapping)}
+            open_calls = {str(call.get("id")): message.path for call in calls if isinstance(call, Mapping)}
             answered = set()
             if len(open_calls) < len(calls):
                 yield message.breaks("M4", "two calls have one id", ".tool_calls")

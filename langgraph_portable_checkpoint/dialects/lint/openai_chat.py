@@ -110,12 +110,12 @@ def _pairing(messages: Sequence[_Message]) -> Iterator[Finding]:
     answered: set[str] = set()
     for message in messages:
         if message.role == "tool":
-            call_id = message.value.get("tool_call_id")
+            call_id = str(message.value.get("tool_call_id"))
             if call_id in answered:
                 yield message.breaks("C3", f"call {call_id!r} is answered already")
-            elif open_calls.pop(str(call_id), None) is None:
+            elif open_calls.pop(call_id, None) is None:
                 yield message.breaks("C2", f"no call {call_id!r} before it")
-            answered.add(str(call_id))
+            answered.add(call_id)
             continue
         yield from _unanswered(open_calls)
         answered = set()

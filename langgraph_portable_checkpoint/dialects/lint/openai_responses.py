@@ -115,7 +115,7 @@ def _pairs(items: Sequence[_Item]) -> Iterator[Finding]:
     calls: dict[Any, tuple[str, str]] = {}
     answered: set[Any] = set()
     for path, item in items:
-        kind, call_id = kind_of(item), call_id_of(item)
+        kind, call_id = kind_of(item), str(call_id_of(item))
         if kind in CALLS:
             if call_id in calls:
                 yield Finding(rule="R8", path=path, message=f"call id {call_id!r:.80} is used twice")
@@ -164,7 +164,7 @@ def _messages(items: Sequence[_Item]) -> Iterator[Finding]:
     for path, item in items:
         if kind_of(item) != "message":
             continue
-        if item.get("role") not in _ROLES:
+        if str(item.get("role")) not in _ROLES:
             yield Finding(rule="R7", path=f"{path}.role", message=f"role {item.get('role')!r} is unknown")
         content = item.get("content")
         if isinstance(content, str):
