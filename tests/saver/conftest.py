@@ -8,16 +8,10 @@ from typing import Any
 
 import pytest
 
+from langgraph_portable_checkpoint import PortableRedisSaver
 from tests.saver.calls import AsyncCalls, Calls
 from tests.saver.model import ModelSaver
 from tests.servers import Room
-
-try:
-    from langgraph_portable_checkpoint.saver import PortableRedisSaver
-except ImportError:  # until the saver lands, the tests see whether they pass for the right reasons
-    PortableRedisSaver = None  # type: ignore[assignment,misc]
-
-needs_saver = pytest.mark.skipif(PortableRedisSaver is None, reason="the saver is not there yet")
 
 
 def not_yet(reason: str) -> pytest.MarkDecorator:
@@ -31,12 +25,9 @@ class SaverFactory:
     def __init__(self, room: Room) -> None:
         self.room = room
         self._made: list[Any] = []
-        self._stand_ins: dict[str, Any] = {}
 
     def __call__(self, url: str | None = None, **options: Any) -> Any:
         """Return a new saver; those made without `prefix` see the same data."""
-        if PortableRedisSaver is None:
-            return self._stand_ins.setdefault(options.get("prefix", ""), ModelSaver())
         saver = PortableRedisSaver.from_url(url or self.room.url, **{"prefix": self.room.prefix, **options})
         self._made.append(saver)
         return saver

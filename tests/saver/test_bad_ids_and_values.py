@@ -13,11 +13,9 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph_portable_checkpoint import errors
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import chain, checkpoint, config, metadata
-from tests.saver.conftest import SaverFactory, needs_saver, not_yet
+from tests.saver.conftest import SaverFactory, not_yet
 from tests.saver.model import ModelSaver
 from tests.saver.same import assert_same, comparable
-
-pytestmark = needs_saver
 
 NO_IDS: list[Any] = [None, "", 7, 1.5, True, b"bytes", ["a"], {"$ne": ""}, ("a",), "lone \ud800 surrogate"]
 ODD_IDS = [

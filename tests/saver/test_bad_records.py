@@ -22,10 +22,8 @@ from langgraph_portable_checkpoint import errors
 from langgraph_portable_checkpoint.storage.layout import Layout
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import checkpoint, config, metadata
-from tests.saver.conftest import SaverFactory, needs_saver, not_yet
+from tests.saver.conftest import SaverFactory, not_yet
 from tests.saver.same import comparable, difference
-
-pytestmark = needs_saver
 
 Field = tuple[bytes, bytes]
 """A key and a field of the hash that stands there."""

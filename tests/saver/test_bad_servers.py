@@ -16,10 +16,8 @@ from langgraph_portable_checkpoint import errors
 from tests.proxy import Proxy, RequestReader
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import chain, checkpoint, config, metadata
-from tests.saver.conftest import SaverFactory, needs_saver
+from tests.saver.conftest import SaverFactory
 from tests.servers import Server, free_port
-
-pytestmark = needs_saver
 
 
 @contextmanager

@@ -16,15 +16,13 @@ import valkey.asyncio
 from redis.asyncio.sentinel import Sentinel as AsyncSentinel
 from redis.sentinel import Sentinel
 
-from langgraph_portable_checkpoint import errors
+from langgraph_portable_checkpoint import PortableRedisSaver, errors
 from tests.conftest import TlsEndpoint
 from tests.saver.calls import AsyncCalls, Calls
 from tests.saver.checkpoints import chain, config
-from tests.saver.conftest import PortableRedisSaver, needs_saver, not_yet
+from tests.saver.conftest import not_yet
 from tests.saver.graphs import SCENARIOS, Play
 from tests.servers import Cluster, Room, SentinelSetup
-
-pytestmark = needs_saver
 
 BLOCKING: dict[str, Callable[[Room], Any]] = {
     "redis": lambda room: redis.Redis.from_url(room.url),

@@ -14,11 +14,9 @@ from langgraph.checkpoint.base import ERROR, INTERRUPT, RESUME, SCHEDULED
 from tests.proxy import Proxy
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import chain, checkpoint, config, metadata
-from tests.saver.conftest import SaverFactory, needs_saver
+from tests.saver.conftest import SaverFactory
 from tests.saver.model import ModelSaver
 from tests.saver.same import assert_same, comparable
-
-pytestmark = needs_saver
 
 ODD_PUTS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "value without a version": ({"a": 1, "b": 2}, {"a": 1}, {"a": 1}),

@@ -15,11 +15,9 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from tests.corpus_messages import corpus_histories
 from tests.saver.calls import Calls
-from tests.saver.conftest import SaverFactory, needs_saver
+from tests.saver.conftest import SaverFactory
 from tests.saver.model import ModelSaver
 from tests.saver.same import assert_same
-
-pytestmark = needs_saver
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 LONGEST = 20
@@ -87,7 +85,7 @@ def test_all_histories_as_one_channel(
 
 
 def _continue(url: str, prefix: str, messages: list[BaseMessage], conn: Any) -> None:
-    from langgraph_portable_checkpoint.saver import PortableRedisSaver
+    from langgraph_portable_checkpoint import PortableRedisSaver
 
     saver = PortableRedisSaver.from_url(url, prefix=prefix)
     before = seen(Calls(), saver)

@@ -13,11 +13,9 @@ from tests.conftest import AclUser
 from tests.proxy import Proxy
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import chain, checkpoint, config, metadata
-from tests.saver.conftest import SaverFactory, needs_saver, not_yet
+from tests.saver.conftest import SaverFactory, not_yet
 from tests.saver.graphs import SCENARIOS, Play
 from tests.servers import ACL_COMMANDS, Cluster, Server, command_counts
-
-pytestmark = needs_saver
 
 PAGE = 100
 """Round trips of a listing are counted per so many checkpoints."""

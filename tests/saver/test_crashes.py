@@ -15,10 +15,8 @@ from langchain_core.messages import HumanMessage
 from langgraph_portable_checkpoint import errors
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import chain, checkpoint, config, metadata
-from tests.saver.conftest import SaverFactory, needs_saver
+from tests.saver.conftest import SaverFactory
 from tests.servers import Server
-
-pytestmark = needs_saver
 
 
 def test_fifty_tasks_writing_to_one_checkpoint_lose_nothing(saver: Any, make_saver: SaverFactory, calls: Calls) -> None:
@@ -120,7 +118,7 @@ def check_whole(saver: Any, last: str) -> None:
 
 
 def _child(url: str, prefix: str, acknowledged: Any) -> None:
-    from langgraph_portable_checkpoint.saver import PortableRedisSaver
+    from langgraph_portable_checkpoint import PortableRedisSaver
 
     write_forever(PortableRedisSaver.from_url(url, prefix=prefix), acknowledged.send)
 

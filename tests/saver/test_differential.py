@@ -22,7 +22,7 @@ from langgraph.types import Interrupt, Send
 from langgraph_portable_checkpoint import errors
 from tests.saver.calls import AsyncCalls, Calls
 from tests.saver.checkpoints import checkpoint, config
-from tests.saver.conftest import PortableRedisSaver, SaverFactory
+from tests.saver.conftest import SaverFactory
 from tests.saver.model import ModelSaver, Place, config_of
 from tests.saver.same import assert_same, comparable
 from tests.saver.zoo import ZOO
@@ -166,7 +166,7 @@ class SaverMachine(RuleBasedStateMachine):
         self.both(asynchronous, "delete_thread", thread_id)
         self.deleted.add(thread_id)
 
-    @precondition(lambda self: self.removed and PortableRedisSaver)
+    @precondition(lambda self: self.removed)
     @rule(data=st.data(), asynchronous=either, writes=either)
     def write_late(self, data: Any, asynchronous: bool, writes: bool) -> None:
         """A run that began before its thread was deleted goes on: nothing of it may come back."""

@@ -15,14 +15,12 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph_portable_checkpoint import errors
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import checkpoint, config, metadata, put_all
-from tests.saver.conftest import SaverFactory, needs_saver, not_yet
+from tests.saver.conftest import SaverFactory, not_yet
 from tests.saver.graphs import SCENARIOS
 from tests.saver.model import ModelSaver
 from tests.saver.same import assert_same, comparable
 from tests.saver.test_graphs import played
 from tests.saver.zoo import ZOO
-
-pytestmark = needs_saver
 
 SECRETS = [
     *("secret-question", "secret-argument", "secret-result", "secret-metadata", "secret-run-id", "secret-message-id"),

@@ -8,11 +8,9 @@ import pytest
 
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import chain, checkpoint, config, metadata, new_id
-from tests.saver.conftest import SaverFactory, needs_saver
+from tests.saver.conftest import SaverFactory
 from tests.saver.model import ModelSaver
 from tests.saver.same import assert_same, comparable
-
-pytestmark = needs_saver
 
 
 def _ids(found: Any) -> list[str]:

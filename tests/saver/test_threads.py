@@ -17,13 +17,11 @@ from langgraph.types import Command, interrupt
 from langgraph_portable_checkpoint import errors
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import chain, checkpoint, config, metadata
-from tests.saver.conftest import SaverFactory, needs_saver
+from tests.saver.conftest import SaverFactory
 from tests.saver.graphs import SCENARIOS, Play
 from tests.saver.model import ModelSaver
 from tests.saver.same import assert_same, comparable
 from tests.saver.zoo import Point
-
-pytestmark = needs_saver
 
 
 class Log(TypedDict):
