@@ -42,7 +42,6 @@ CONCERN_RULES: Final[Mapping[str, str]] = {
     "media": "C13",
     "tool_media": "C11",
     "tool_status": "C11",
-    "last_role": "C5",
 }
 _LISTS: Final = ("messages", "choices")
 
