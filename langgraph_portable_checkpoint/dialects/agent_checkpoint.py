@@ -136,9 +136,8 @@ def _line(message: Mapping[str, Any], envelope: MessageEnvelope, saved_at: Any) 
         "ts": envelope.get("created_at") or saved_at,
     }
     meta: dict[str, Any] = {key: envelope[key] for key in _META if envelope.get(key) is not None}
-    if origin:
-        meta["origin"] = dict(origin)
-    return {**line, "_meta": meta} if meta else line
+    meta["origin"] = dict(origin)
+    return {**line, "_meta": meta}
 
 
 def _results(message: Mapping[str, Any], envelope: MessageEnvelope) -> list[dict[str, Any]] | None:

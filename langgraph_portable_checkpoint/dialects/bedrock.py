@@ -28,6 +28,7 @@ from .base import (
     native,
 )
 from .bedrock_blocks import FORMATS, Native, block_of, native_block, plain_document, with_bytes
+from .jsonl import MAX_DEPTH, too_deep
 from .lint.bedrock import MAX_DOCUMENTS, MAX_IMAGES, RULES, lint_messages
 from .models import narrow_media
 from .report import Placed, Report
@@ -147,6 +148,8 @@ class Bedrock:
 
     def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
         """Read a request, a response, or a list of messages."""
+        if too_deep(payload):
+            raise MalformedHistoryError(NAME, [f"is nested deeper than {MAX_DEPTH}"])
         system, messages, facts = _split(payload)
         problems = _problems(system, messages)
         if problems:

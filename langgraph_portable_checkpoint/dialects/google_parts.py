@@ -131,7 +131,7 @@ def _media_source(block: Block, fields: Mapping[str, Any]) -> bool:
 
 def is_upload(uri: str) -> bool:
     """Tell a Files API upload, which is bound to its key and expires, from a URL that anybody may fetch."""
-    return ("generativelanguage.googleapis.com" in uri and "/files/" in uri) or uri.startswith("files/")
+    return ("generativelanguage.googleapis.com" in uri and "/files/" in uri) or "://" not in uri
 
 
 def _file(native: Mapping[str, Any]) -> Block | None:

@@ -16,7 +16,7 @@ from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
 from .base import ImportOptions
 from .google_cli import contents_of, is_recording
 from .google_parts import Part, answer_blocks, block_of, camel_keys
-from .jsonl import BadLine, Line, read_lines
+from .jsonl import MAX_DEPTH, BadLine, Line, read_lines, too_deep
 from .report import Report
 
 NAME: Final = "google"
@@ -38,6 +38,9 @@ class Payload:
     """Messages of a recording that are no part of the conversation."""
 
     def __post_init__(self) -> None:
+        if too_deep(self.raw):
+            self.problems.append(f"payload: is nested deeper than {MAX_DEPTH}")
+            return
         self._take(self._objects(self.raw) if isinstance(self.raw, (str, bytes)) else self.raw, "")
         if not self.problems and not self.contents and self.system is None:
             self.problems.append("no contents")

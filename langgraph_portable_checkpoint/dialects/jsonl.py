@@ -141,19 +141,15 @@ def too_deep(value: Any, *, limit: int = MAX_DEPTH) -> bool:
     """Tell whether containers nest deeper than `limit`; a value that holds itself always does."""
     level = [value]
     for _ in range(limit + 1):
-        level = (
-            [
-                child
-                for item in level
-                for child in (item.values() if isinstance(item, dict) else item)
-                if isinstance(child, (dict, list))
-            ]
-            if level and isinstance(level[0], (dict, list))
-            else []
-        )
+        level = list({id(child): child for item in level for child in _containers(item)}.values())
         if not level:
             return False
     return True
+
+
+def _containers(value: Any) -> Iterator[Any]:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return (child for child in inner if isinstance(child, (dict, list)))
 
 
 def mend_surrogates(value: Any, repairs: list[str]) -> Any:

@@ -8,11 +8,12 @@ Source: langchain-core 1.8 messages_to_dict, load.dumpd; langgraph stream modes.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..envelope.model import MessageEnvelope
+from ..envelope.model import Block, MessageEnvelope
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
 from .problems import Problems
 from .report import Placed, Report
@@ -74,7 +75,7 @@ class LangChain:
 
         from ..envelope.write import write_message
 
-        return {"messages": messages_to_dict([write_message(placed.envelope) for placed in conversation])}
+        return {"messages": messages_to_dict([write_message(_jsonable(placed.envelope)) for placed in conversation])}
 
     def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
         """Read a list of messages in any of the three forms, a state with `messages`, or recorded events."""
@@ -103,6 +104,31 @@ class LangChain:
         for at, native in enumerate(natives):
             _message(native, f"{root}[{at}]", problems, Report(target=NAME))
         return [Finding(rule="L1", path="", message=problem) for problem in problems.found]
+
+
+def _jsonable(envelope: MessageEnvelope) -> MessageEnvelope:
+    """Spell bytes as base64, and leave out native forms that hold some: they are there in memory only."""
+    content = [_without_bytes(block) for block in envelope["content"]]
+    if _holds_bytes(envelope.get("raw_content")):
+        envelope = {**envelope}
+        envelope.pop("raw_content")
+    return {**envelope, "content": content}
+
+
+def _without_bytes(block: Block) -> Block:
+    if "data" in block:
+        block = {**block, "base64": base64.b64encode(block["data"]).decode()}
+        block.pop("data")
+    if _holds_bytes(block.get("raw")):
+        block = {**block}
+        block.pop("raw")
+    return block
+
+
+def _holds_bytes(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_holds_bytes, value.values()))
+    return isinstance(value, bytes) or (isinstance(value, list) and any(map(_holds_bytes, value)))
 
 
 def _messages(payload: Any, problems: Problems) -> tuple[list[Any], str]:
