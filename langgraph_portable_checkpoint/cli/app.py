@@ -1,0 +1,110 @@
+"""The program: its commands, and how errors become one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Any, Final, NoReturn
+
+import typer
+from typer.main import get_command
+
+from . import exits
+from .call import NAME, app
+from .output import Output
+from .settings import UsageError
+
+COMMANDS: Final = ("demo",)
+"""The modules of the commands, in the order of the help."""
+
+_Wrong: Final[type[Exception]] = typer.BadParameter.__mro__[2]
+"""The parser's own base class of all its complaints; typer gives it no public name."""
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"{NAME} {version('langgraph-portable-checkpoint')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Keep LangGraph conversations in plain Redis or Valkey, and take them elsewhere."""
+
+
+def program() -> Any:
+    """Return the program with all of its commands."""
+    for name in COMMANDS:
+        import_module(f"{__package__}.{name}")
+    return get_command(app)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code. Never raises but for what ends the process."""
+    _settle_streams()
+    signal.signal(signal.SIGTERM, _terminate)
+    output = Output()
+    try:
+        code = program()(arguments, prog_name=NAME, standalone_mode=False, obj=output)
+        output.data.flush()
+    except BrokenPipeError:
+        code = exits.PIPE_CLOSED
+    except (typer.Abort, KeyboardInterrupt):
+        code = exits.INTERRUPTED
+    except Exception as error:  # noqa: BLE001 (the one place that turns errors into words)
+        code = _explain(error, output)
+    if code == exits.PIPE_CLOSED:
+        _drop_stdout()
+    if code == exits.INTERRUPTED:
+        output.insist("interrupted")
+    return int(code or exits.DONE)
+
+
+def _explain(error: Exception, output: Output) -> int:
+    if isinstance(error, _Wrong):
+        if type(error).__name__ != "NoArgsIsHelpError":
+            output.insist(f"{NAME}: {error.format_message()} Try --help.")  # type: ignore[attr-defined]
+        else:
+            print(error.format_message(), file=sys.stderr)  # type: ignore[attr-defined]
+        return exits.USAGE
+    if output.debug:
+        output.insist("".join(traceback.format_exception(error)).rstrip())
+    code = exits.USAGE if isinstance(error, UsageError) else exits.code_of(error)
+    text = " ".join(_words_of(error).split())
+    if code == exits.DEFECT:
+        text = f"a defect of this program, {type(error).__name__}: {text}. --debug shows where; please report it."
+    output.insist(f"{NAME}: {text}")
+    return code
+
+
+def _words_of(error: Exception) -> str:
+    if isinstance(error, OSError) and type(error).__module__ == "builtins" and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    return str(error)
+
+
+def _settle_streams() -> None:
+    """Make no character fail: what a stream cannot spell is escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_stdout() -> None:
+    """Let the interpreter's last flush go nowhere, instead of failing on a closed pipe."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
