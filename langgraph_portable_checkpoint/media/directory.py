@@ -50,9 +50,14 @@ class DirectoryMediaStore:
     Every read is checked against the digest in the file's name. Links are not followed.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, name: str = "directory", file_mode: int = 0o600,
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        name: str = "directory",
+        file_mode: int = 0o600,
         max_bytes: int = 2**30,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.path = Path(path)
         self.name = name
         self.file_mode = file_mode

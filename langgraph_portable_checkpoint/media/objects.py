@@ -30,18 +30,22 @@ class ObjectMediaStore:
             suit the caller. The refs do not name it: a bucket may be copied to another provider.
         prefix: Of every key; blobs of several applications may share a bucket under different ones.
         name: What the media table calls this store.
+        max_bytes: Larger objects are not loaded: no policy lets them be written.
 
     Do not let a lifecycle rule of the bucket delete by age under this prefix: a blob must live as long as every thread
     that names it. Sweep with `collect_garbage` instead.
     """
 
-    def __init__(self, store: ObjectStore, *, prefix: str = "media/", name: str = "object") -> None:
+    def __init__(
+        self, store: ObjectStore, *, prefix: str = "media/", name: str = "object", max_bytes: int = 2**30
+    ) -> None:
         import obstore
 
         self._objects: Any = obstore
         self.store = store
         self.prefix = prefix
         self.name = name
+        self.max_bytes = max_bytes
 
     @classmethod
     def from_url(cls, url: str, *, prefix: str = "media/", name: str = "object", **options: Any) -> ObjectMediaStore:
@@ -88,18 +92,20 @@ class ObjectMediaStore:
         """
         with self._failing("get", _checked(ref)):
             try:
-                data = bytes(self._objects.get(self.store, self._key(ref)).bytes())
+                found = self._objects.get(self.store, self._key(ref))
             except FileNotFoundError:
-                data = bytes(self._objects.get(self.store, self._aside(ref)).bytes())
+                found = self._objects.get(self.store, self._aside(ref))
+            data = bytes(self._bounded(found).bytes())
         return checked_bytes(data, ref, what=f"media object {ref}")
 
     async def aget(self, ref: str) -> bytes:
         """Load a blob without blocking; see `get`."""
         with self._failing("get", _checked(ref)):
             try:
-                data = bytes(await (await self._objects.get_async(self.store, self._key(ref))).bytes_async())
+                found = await self._objects.get_async(self.store, self._key(ref))
             except FileNotFoundError:
-                data = bytes(await (await self._objects.get_async(self.store, self._aside(ref))).bytes_async())
+                found = await self._objects.get_async(self.store, self._aside(ref))
+            data = bytes(await self._bounded(found).bytes_async())
         return checked_bytes(data, ref, what=f"media object {ref}")
 
     def exists(self, ref: str) -> bool:
@@ -167,6 +173,12 @@ class ObjectMediaStore:
 
     def _aside(self, ref: str) -> str:
         return self.prefix + _CONDEMNED + ref
+
+    def _bounded(self, found: Any) -> Any:
+        """Look at the size before the bytes: the bucket may hold anything by now."""
+        if found.meta["size"] > self.max_bytes:
+            raise ValueError(f"it has {found.meta['size']} bytes, more than {self.max_bytes}")
+        return found
 
     def _head(self, name: str) -> Any:
         try:

@@ -11,6 +11,7 @@ from langgraph_portable_checkpoint.media.holes import Hole, Missing
 from langgraph_portable_checkpoint.media.leaves import KnownLeaves
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, unavailable_text
 from langgraph_portable_checkpoint.media.strip import Taken, take_out
+from langgraph_portable_checkpoint.media.table import new_record
 from langgraph_portable_checkpoint.media.walk import fill
 
 
@@ -21,14 +22,9 @@ class PolicyWalk:
         self.policy = policy
         self.known = KnownLeaves()
 
-    def punch(self, value: Any) -> tuple[Any, Sequence[Hole]]:
-        """Take media and nested messages out of a value; the very same object and () when there are none."""
-        taken = self.take_out(value)
-        return taken.value, taken.holes
-
     def take_out(self, value: Any) -> Taken:
-        """Do the same, and say what was stripped."""
-        return take_out(value, self.policy, self.known)
+        """Take media and nested messages out of a value, and say what was stripped; the very same object if nothing."""
+        return take_out(value, self.policy, known=self.known)
 
     def fill(self, value: Any, holes: Sequence[Hole], resolve: Callable[[Hole], Any]) -> Any:
         """Put them back."""
@@ -51,6 +47,10 @@ class PolicyWalk:
     def from_wire(self, wire: Any, *, where: str) -> Hole:
         """Read a hole."""
         return Hole.from_wire(wire, where=where)
+
+    def describe(self, data: bytes, mime_type: str | None, *, store: str, ref: str | None) -> dict[str, Any]:
+        """Make the media table's record of bytes."""
+        return new_record(data, mime_type, store=store, ref=ref).to_wire()
 
     def placeholder(self, hole: Hole) -> Missing:
         """Give what stands for media that is not there."""

@@ -28,7 +28,7 @@ class Taken(NamedTuple):
     """What was stripped, or was too large to stay inline; `message` and `turn` are the caller's to add."""
 
 
-def take_out(value: Any, policy: MediaPolicy, known: KnownLeaves | None = None) -> Taken:
+def take_out(value: Any, policy: MediaPolicy, *, known: KnownLeaves | None = None) -> Taken:
     """Take media and nested messages out of a value as the policy says, without changing it.
 
     Args:

@@ -328,6 +328,15 @@ def test_an_exchanged_object_is_refused(bucket: tuple[str, str], object_store: O
         object_store.get(SHA)
 
 
+async def test_objects_too_large_for_any_policy_are_not_loaded(object_store: ObjectMediaStore) -> None:
+    object_store.put(SHA, None, DATA)
+    object_store.max_bytes = len(DATA) - 1
+    with pytest.raises(MediaStoreError, match="more than"):
+        object_store.get(SHA)
+    with pytest.raises(MediaStoreError, match="more than"):
+        await object_store.aget(SHA)
+
+
 def test_an_upload_cut_off_in_the_middle_is_never_read(bucket: tuple[str, str], object_store: ObjectMediaStore) -> None:
     """As a client does that is killed: the head of a request, part of the body, and silence."""
     url, name = bucket
