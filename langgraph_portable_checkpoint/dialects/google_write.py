@@ -181,7 +181,7 @@ class Writer:
 
     def _signed(self, part: Part, placed: Placed, path: str) -> Part:
         """Give the first call of a step the documented stand-in where the model checks signatures (G10)."""
-        if part.get("thoughtSignature") or part.get("thought_signature") or not self._needs_signature(part, placed):
+        if part.get("thoughtSignature") or part.get("thought_signature") or not self._needs_signature(placed):
             return part
         if self.options.missing_signature == "raise":
             raise IncompatibleHistoryError(
@@ -200,11 +200,12 @@ class Writer:
         self.report.add("G10", "downgraded", action="wrote an unsigned call as text", at=placed, path=path)
         return {"text": f"[called {block.get('name')} with {json.dumps(block.get('args'), ensure_ascii=False)}]"}
 
-    def _needs_signature(self, part: Part, placed: Placed) -> bool:
-        known = generation(self.options.model_name)
-        if known:
-            return known >= 3
-        return (placed.envelope.get("origin") or {}).get("provider") not in self.target.providers
+    def _needs_signature(self, placed: Placed) -> bool:
+        """Tell by the model asked for, else by the one that answered; an unknown one may check what is not its own."""
+        origin = placed.envelope.get("origin") or {}
+        own = origin.get("provider") in self.target.providers
+        known = generation(self.options.model_name) or (generation(origin.get("model")) if own else 0.0)
+        return known >= 3 if known else not own
 
     def _answer(self, placed: Placed) -> list[Part]:
         envelope = placed.envelope

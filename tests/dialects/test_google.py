@@ -88,6 +88,18 @@ def test_only_the_first_foreign_call_of_a_step_gets_the_stand_in_signature() -> 
     assert [(loss.rule, loss.kind) for loss in report] == [("G10", "synthesized")]
 
 
+def test_calls_of_gemini_3_that_lost_their_signature_get_the_stand_in() -> None:
+    step = message(
+        "assistant", call("f", "c"), origin={"provider": "google", "api": "generate-content", "model": "gemini-3-pro"}
+    )
+    report = Report(target="google")
+    payload = write(
+        [message("user", text("q")), step, message("tool", text("r"), tool_call_id="c")], ExportOptions(), report
+    )
+    assert payload["contents"][1]["parts"][0]["thoughtSignature"]
+    assert [(loss.rule, loss.kind) for loss in report] == [("G10", "synthesized")]
+
+
 def test_gemini_2_gets_no_stand_in_signature() -> None:
     assert "thoughtSignature" not in json.dumps(write(STEP, ExportOptions(model="gemini-2.5-pro")))
 
