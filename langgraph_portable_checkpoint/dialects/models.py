@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from .base import MediaRule
 
-_DATE: Final = re.compile(r"[-@](20\d{6}|20\d\d-\d\d-\d\d|latest|preview-\d\d-\d\d|v\d+(:\d+)?|\d{4})$")
+_DATE: Final = re.compile(r"[-@](20\d{6}|20\d\d-\d\d-\d\d|latest|preview-\d\d-\d\d|v\d+:\d+|\d{4})$")
 _REGION: Final = re.compile(r"^(us|eu|apac|global|jp|au)\.")
 _VENDOR: Final = re.compile(r"^(anthropic|openai|google|mistral|mistralai|models|deepseek|moonshotai|x-ai)[./]")
 
