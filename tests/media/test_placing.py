@@ -24,7 +24,7 @@ SERDE = JsonPlusSerializer()
 
 
 def decoded_without_media(message: BaseMessage, walk: PolicyWalk) -> tuple[Any, Any]:
-    fields, holes = walk.punch(dict(message.__dict__))
+    fields, holes, _ = walk.take_out(dict(message.__dict__))
     bare = message.model_copy()
     bare.__dict__.update(fields)
     return SERDE.loads_typed(SERDE.dumps_typed(bare)), holes
@@ -59,7 +59,7 @@ def test_filling_a_decoded_message_equals_decoding_a_whole_one(name: str) -> Non
 )
 def test_holes_where_validation_looks_are_left_to_the_long_way(message: BaseMessage) -> None:
     walk = PolicyWalk(MediaPolicy(min_bytes=100))
-    holes = walk.punch(dict(message.__dict__))[1]
+    holes = walk.take_out(dict(message.__dict__)).holes
     assert len(holes) == 1
     assert walk.fill_message(message, holes, give_back) is None
 
@@ -68,6 +68,11 @@ def test_missing_media_are_named_in_the_placeholder() -> None:
     walk = PolicyWalk(MediaPolicy())
     hole = Hole("media", ("a",), mime_type="image/png", size_bytes=136)
     assert walk.placeholder(hole).text == "[image/png, 136 B, not available on read]"
+
+
+def test_what_is_stored_is_described() -> None:
+    described = PolicyWalk(MediaPolicy()).describe(PNG, "image/png", store="redis", ref=None)
+    assert described == {"sha256": sha256_of(PNG), "mime_type": "image/png", "size_bytes": len(PNG), "store": "redis"}
 
 
 @pytest.mark.parametrize(
@@ -115,7 +120,7 @@ def test_a_large_part_is_decoded_within_three_times_its_size() -> None:
     tracemalloc.start()
     try:
         walk = PolicyWalk(MediaPolicy())
-        value, holes = walk.punch([{"type": "image_url", "image_url": {"url": text}}])
+        value, holes, _ = walk.take_out([{"type": "image_url", "image_url": {"url": text}}])
         assert tracemalloc.get_traced_memory()[1] < 3 * len(data)
         tracemalloc.reset_peak()
         base = tracemalloc.get_traced_memory()[0]
