@@ -23,8 +23,12 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol, maybe_add_typed_methods
 
 from .errors import InvalidIdError
+from .media.cache import BlobCache
+from .media.calls import StoreCalls
+from .media.directory import DirectoryMediaStore
 from .media.placing import PolicyWalk
 from .media.policy import MediaPolicy
+from .media.stores import store_name
 from .serde import DataSerializer
 from .storage.clients import Clients
 from .storage.codec import ValueCodec
@@ -62,6 +66,10 @@ class PortableRedisSaver(BaseCheckpointSaver[Any]):
             EncryptedSerializer everything but ids of threads, namespaces and checkpoints is encrypted.
         ttl_seconds: Every write makes the thread's keys expire this long after it; None: never.
         media_policy: What a save does with media.
+        media_store: Where media bytes go instead of the thread's own keys: a MediaStore, or the path of a folder.
+        conversation_channels: The channels that hold conversations, first choice first; failing these, any list of
+            messages is taken for one.
+        on_conflict: What to do about a put whose parent is not the head of its namespace: "allow", "warn" or "raise".
 
     Example:
         >>> saver = PortableRedisSaver.from_url("redis://localhost:6379")
@@ -77,6 +85,8 @@ class PortableRedisSaver(BaseCheckpointSaver[Any]):
         serde: SerializerProtocol | None = None,
         ttl_seconds: float | None = None,
         media_policy: MediaPolicy | None = None,
+        media_store: Any = None,
+        conversation_channels: Sequence[str] = ("messages",),
         on_conflict: OnConflict = "allow",
         _clients: Clients | None = None,
         _on_close: Callable[[], None] | None = None,
@@ -89,6 +99,8 @@ class PortableRedisSaver(BaseCheckpointSaver[Any]):
         self._clients = _clients or Clients(client=client, async_client=async_client)
         self._on_close = _on_close
         self.media_policy = media_policy or MediaPolicy()
+        store = DirectoryMediaStore(media_store) if isinstance(media_store, (str, os.PathLike)) else media_store
+        self._store_calls = None if store is None else StoreCalls(store)
         self._core = Core(
             layout=Layout(prefix),
             codec=self._codec(self.serde),
@@ -96,6 +108,9 @@ class PortableRedisSaver(BaseCheckpointSaver[Any]):
             now_ms=lambda: time.time_ns() // 1_000_000,
             ttl_ms=None if ttl_seconds is None else max(1, int(ttl_seconds * 1000)),
             on_conflict=on_conflict,
+            conversation_channels=tuple(conversation_channels),
+            blobs=BlobCache(),
+            store=None if store is None else store_name(store),
         )
 
     def _codec(self, serde: SerializerProtocol) -> ValueCodec:
@@ -187,13 +202,13 @@ class PortableRedisSaver(BaseCheckpointSaver[Any]):
 
     def _run(self, program: Program[T]) -> T:
         self._core.check_open()
-        return BlockingDriver(self._clients.blocking()).run(program)
+        return BlockingDriver(self._clients.blocking(), self._store_calls).run(program)
 
     async def _arun(self, program: Program[T]) -> T:
         self._core.check_open()
         if not self._clients.can_await:
             return await asyncio.to_thread(self._run, program)
-        return await AsyncDriver(await self._clients.asynchronous()).run(program)
+        return await AsyncDriver(await self._clients.asynchronous(), self._store_calls).run(program)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read a checkpoint: the one named in the config, or the head of its namespace.

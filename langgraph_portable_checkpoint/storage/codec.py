@@ -83,8 +83,8 @@ class Hole(Protocol):
 class Walk(Protocol):
     """The media room, as storage sees it."""
 
-    def punch(self, value: Any) -> tuple[Any, Sequence[Any]]:
-        """Take media and nested messages out of a value; the very same object and () when there are none."""
+    def take_out(self, value: Any) -> Any:
+        """Take media and nested messages out of a value: its `value`, `holes` and `reports` (wire forms)."""
 
     def fill(self, value: Any, holes: Sequence[Any], resolve: Callable[[Any], Any]) -> Any:
         """Put them back."""
@@ -92,8 +92,19 @@ class Walk(Protocol):
     def from_wire(self, wire: Any, *, where: str) -> Any:
         """Read a hole."""
 
+    def describe(self, data: bytes, mime_type: str | None, *, store: str, ref: str | None) -> dict[str, Any]:
+        """Make the media table's record of bytes."""
+
     def placeholder(self, hole: Any) -> Any:
         """Give what stands for media that is not there."""
+
+
+class Blobs(Protocol):
+    """A cache of media by ref."""
+
+    def get(self, digest: bytes) -> bytes | None: ...
+
+    def put(self, digest: bytes, data: bytes) -> None: ...
 
 
 @dataclass(slots=True)
@@ -102,6 +113,9 @@ class Sink:
 
     items: dict[bytes, bytes] = field(default_factory=dict)
     media: dict[bytes, tuple[str | None, bytes]] = field(default_factory=dict)
+    """Ref -> mime type and bytes."""
+    reports: list[dict[str, Any]] = field(default_factory=list)
+    """What the media policy could not keep as it was."""
 
 
 class ValueCodec:
@@ -216,7 +230,7 @@ class Encoder:
 
     def _list(self, value: list[Any], previous: Sequenced, depth: int) -> tuple[Entry, Sequenced | None]:
         if not any(isinstance(element, BaseMessage) for element in value):
-            punched = self.codec.walk.punch(value)
+            punched = self._take_out(value)
             type_, data = self.codec.dump(punched[0])
             if len(data) < SMALL_BYTES:
                 return self._typed(type_, data, punched[1]), None
@@ -246,7 +260,7 @@ class Encoder:
             raise _unserializable(name, value, error) from error
 
     def _dict(self, value: dict[Any, Any], previous: Sequenced, depth: int) -> tuple[Entry, Sequenced | None]:
-        punched = self.codec.walk.punch(value)
+        punched = self._take_out(value)
         type_, data = self.codec.dump(punched[0])
         if len(data) < SMALL_BYTES or any(type(key) is not str for key in value):
             return self._typed(type_, data, punched[1]), None
@@ -254,6 +268,11 @@ class Encoder:
         for key, element in value.items():
             entries += [self._blob(key), self._value(element, EMPTY, depth + 1)[0]]
         return self._sequence(entries, previous, DICT)
+
+    def _take_out(self, value: Any) -> tuple[Any, Sequence[Any]]:
+        taken = self.codec.walk.take_out(value)
+        self.sink.reports += [report.to_wire() for report in taken.reports]
+        return taken.value, taken.holes
 
     def _sequence(self, entries: list[Entry], previous: Sequenced, form: int) -> tuple[Entry, Sequenced]:
         made = sequence(entries, previous, leaf=self._leaf, inner=self._inner)
@@ -276,7 +295,7 @@ class Encoder:
         return digest
 
     def _blob(self, value: Any) -> Entry:
-        value, holes = self.codec.walk.punch(value)
+        value, holes = self._take_out(value)
         type_, data = self.codec.dump(value)
         return self._typed(type_, data, holes)
 
@@ -328,7 +347,8 @@ class Encoder:
         if not _has_text_id(message):
             return self._blob_of_message(message)
         kind = type(message)
-        fields, holes = self.codec.walk.punch(message.model_dump())
+        fields, holes = self._take_out(message.model_dump())
+        fields = _emptied(fields, holes)
         try:
             envelope = fields_to_envelope(kind.__module__, kind.__name__, fields)
         except ormsgpack.MsgpackEncodeError:
@@ -338,7 +358,22 @@ class Encoder:
         if not holes:
             return Entry(None, (self.add_item(MESSAGE, (), envelope),))
         wires, refs = self._holes(holes)
+        self._name_media(envelope, holes, refs, fields)
         return Entry(None, (self.add_item(MESSAGE, refs, [envelope, wires]),))
+
+    def _name_media(
+        self, envelope: dict[str, Any], holes: Sequence[Any], refs: Sequence[bytes], fields: Mapping[str, Any]
+    ) -> None:
+        """Say in the neutral blocks which blob belongs where, for readers without LangChain."""
+        blocks = envelope.get("content", [])
+        lead = (envelope.get("state") or {}).get("lead", 0)
+        named = [dict(block) for block in blocks]
+        for hole, ref in zip(holes, refs, strict=True):
+            at = hole.path[1] + lead if hole.path[0] == "content" and len(hole.path) > 1 and type(hole.path[1]) is int else -1
+            if hole.kind == "media" and 0 <= at < len(named):
+                named[at]["media"] = {"ref": ref, "mime_type": hole.mime_type, "size_bytes": hole.size_bytes}
+        if _native_encode(from_envelope({**envelope, "content": named}, id=None)[2]) == _native_encode({**fields, "id": None}):
+            envelope["content"] = named
 
     def _blob_of_message(self, message: BaseMessage) -> Entry:
         type_, data = self.codec.dump(message)
@@ -348,6 +383,22 @@ class Encoder:
         """Check that a foreign serializer gives this message back as LangGraph's encoder would."""
         back = self.codec.load(*self.codec.dump(message))
         return type(back) is type(message) and _native_encode(back) == _native_encode(message)
+
+
+def _emptied(fields: dict[str, Any], holes: Sequence[Any]) -> dict[str, Any]:
+    """Put empty text in the place of media of a message, so that its blocks still read as what they are."""
+    for hole in holes:
+        if hole.kind == "media" and hole.path[0] == "content" and hole.encoding != "bytes":
+            fields = _with_text(fields, hole.path)
+    return fields
+
+
+def _with_text(node: Any, path: Sequence[Any]) -> Any:
+    if not path:
+        return ""
+    twin = node.copy()
+    twin[path[0]] = _with_text(node[path[0]], path[1:])
+    return twin
 
 
 def _has_text_id(message: BaseMessage) -> bool:
@@ -482,7 +533,7 @@ class Decoder:
         secrets: The thread's key and sealer.
         items: The shared cache.
         fetched: Raw items that came with this call.
-        media: Media bytes by ref, for holes.
+        blobs: The shared cache of media.
         where: What error messages call the thread.
     """
 
@@ -493,14 +544,17 @@ class Decoder:
         *,
         items: Items,
         fetched: dict[bytes, bytes],
-        media: dict[bytes, bytes],
+        blobs: Blobs,
         where: str,
     ) -> None:
         self.codec = codec
         self.secrets = secrets
         self.items = items
         self.fetched = fetched
-        self.media = media
+        self.blobs = blobs
+        self.media: dict[bytes, bytes] = {}
+        self.lost: dict[bytes, str] = {}
+        """Media that cannot be had, and why."""
         self.where = where
         self.final = False
         """Whether all that can be had is at hand; until then, what is not there raises NotAtHandError."""
@@ -548,10 +602,14 @@ class Decoder:
             if self.has(ref):
                 opened = self.open(ref)
                 pending += opened.refs
-                media.update((name, None) for name in opened.media if name not in self.media)
+                media.update((name, None) for name in opened.media if self.blob(name) is None)
             else:
                 absent[ref] = None
         return list(absent), list(media)
+
+    def blob(self, ref: bytes) -> bytes | None:
+        """Return media bytes that are at hand."""
+        return self.media.get(ref) or self.blobs.get(ref)
 
     def channel(self, entry: Entry, previous: Sequenced | None = None) -> tuple[Any, Sequenced | None]:
         """Decode a channel's entry into a fresh value, and the sequence behind it if it is one.
@@ -655,7 +713,7 @@ class Decoder:
         def resolve(hole: Any) -> Any:
             if hole.kind == "message":
                 return self.value(Entry(ids[id(hole)], (hole.ref,)))
-            data = self.media.get(hole.ref)
+            data = self.blob(hole.ref)
             if data is None and not self.final:
                 raise NotAtHandError
             return self.codec.walk.placeholder(hole) if data is None else data

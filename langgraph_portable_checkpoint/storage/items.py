@@ -14,6 +14,7 @@ an item can be checked by anyone who has the bytes (and the key). Kinds:
 | 16 | checkpoint record | see `records` |
 | 17 | pending write | see `records` |
 | 18 | turn envelope, only where sealed | bin: the turn envelope's msgpack |
+| 19 | media table record, only where sealed | map |
 
 Sealed items and records have 64 added to the kind and carry [serializer type, bytes] as body: what the serializer makes
 of the msgpack bytes of the plain body. Their refs stay visible (they are keyed digests), so that the server can follow
@@ -40,8 +41,9 @@ SHAPE: Final = 5
 CHECKPOINT: Final = 16
 WRITE: Final = 17
 TURN: Final = 18
+MEDIA: Final = 19
 SEALED: Final = 64
-KINDS: Final = frozenset({MESSAGE, BLOB, LEAF, INNER, SHAPE, CHECKPOINT, WRITE, TURN})
+KINDS: Final = frozenset({MESSAGE, BLOB, LEAF, INNER, SHAPE, CHECKPOINT, WRITE, TURN, MEDIA})
 
 DIGEST_BYTES: Final = 16
 MAX_ITEM_BYTES: Final = 500 * 1024 * 1024

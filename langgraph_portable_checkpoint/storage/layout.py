@@ -12,7 +12,7 @@ they live in one slot of a cluster and one script can touch them all. No key is 
 | `{prefix}:1:{t:ID}:writes` | hash | ns NUL checkpoint_id -> frames of pending writes |
 | `{prefix}:1:{t:ID}:turns` | hash | turn number -> turn envelope; turn number:page number -> page of a long turn |
 | `{prefix}:1:{t:ID}:blobs` | hash | 16-byte digest -> media bytes |
-| `{prefix}:1:{t:ID}:media` | hash | 16-byte digest -> media table record |
+| `{prefix}:1:{t:ID}:media` | hash | 16-byte digest -> media table record; `report` and a digest -> media report entry |
 | `{prefix}:1:{t:ID}:runs` | set | 16-byte digests of the run ids seen |
 | `{prefix}:1:{t:ID}:gone` | string with a TTL | tombstone: the highest checkpoint id at the delete |
 | `{prefix}:1:{t:ID}:lease` | string with a TTL | holder and fencing token of `exclusive_turn` |

@@ -55,6 +55,8 @@ class ThreadView:
     """Digests of runs already in the run index."""
     turn_log: Any = None
     """A `programs.turns.Tail`."""
+    lost: dict[bytes, str] = field(default_factory=dict)
+    """Media that a read could not get, and why."""
     stops: set[bytes] = field(default_factory=set)
     """Places at which an interrupt or error was written that the turn log may not show yet."""
 

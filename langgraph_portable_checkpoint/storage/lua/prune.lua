@@ -24,7 +24,7 @@ collect(pending, live, {})
 local swept = 0
 for _, key in ipairs({ITEMS, BLOBS, MEDIA}) do
   for _, digest in ipairs(redis.call('HKEYS', key)) do
-    if not live[digest] then swept = swept + redis.call('HDEL', key, digest) end
+    if #digest == 16 and not live[digest] then swept = swept + redis.call('HDEL', key, digest) end
   end
 end
 redis.call('HSET', META, 'g', ARGV[2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any, Final
 
 from ...errors import (
@@ -13,9 +14,9 @@ from ...errors import (
     ThreadDeletedError,
     TurnInProgressError,
 )
-from ..codec import Decoder, Encoder, Items, Sink, ValueCodec
-from ..effects import Batch, Command, Program, Script
-from ..items import Parsed, Secrets, pack, unpack
+from ..codec import Blobs, Decoder, Encoder, Items, Sink, ValueCodec
+from ..effects import Batch, Command, MediaGet, MediaPut, Program, Script
+from ..items import MEDIA, Parsed, Secrets, digest_of, pack, pack_record, parse_record, unpack
 from ..known import Flats
 from ..layout import Layout, run_digest, split_place
 from ..records import CheckpointRecord, load_checkpoint, open_checkpoint
@@ -26,6 +27,17 @@ MAX_ATTEMPTS: Final = 5
 KEY_WHAT: Final = "digest key"
 KEY_MARK: Final = b"lpc-key:"
 KEY_BYTES: Final = 32
+
+
+class NoBlobs:
+    """A cache that keeps nothing."""
+
+    def get(self, digest: bytes) -> bytes | None:
+        """Return None."""
+        return None
+
+    def put(self, digest: bytes, data: bytes) -> None:
+        """Do nothing."""
 
 
 @dataclass(slots=True)
@@ -40,6 +52,9 @@ class Core:
     views: Views = field(default_factory=Views)
     items: Items = field(default_factory=lambda: Items(64 * 1024 * 1024))
     flats: Flats = field(default_factory=Flats)
+    blobs: Blobs = field(default_factory=NoBlobs)
+    store: str | None = None
+    """Name of the external media store; None: media live in the thread's own keys."""
     conversation_channels: tuple[str, ...] = ("messages",)
     on_conflict: str = "allow"
     closed: bool = False
@@ -109,11 +124,13 @@ class Core:
         view.confirm(sink.media)
         for digest, data in sink.items.items():
             self.items.add(digest, data)
+        for ref, (_, data) in sink.media.items():
+            self.blobs.put(ref, data)
 
     def decoder(self, view: ThreadView, thread_id: str, fetched: dict[bytes, bytes]) -> Decoder:
         """Make a decoder for a thread."""
         return Decoder(
-            self.codec, view.secrets, items=self.items, fetched=fetched, media={}, where=f"thread {thread_id!r}"
+            self.codec, view.secrets, items=self.items, fetched=fetched, blobs=self.blobs, where=f"thread {thread_id!r}"
         )
 
     def encoder(self, view: ThreadView, sink: Sink) -> Encoder:
@@ -201,12 +218,114 @@ def fetch_missing(
             view.confirm(fetched)
         media = decoder.missing(wanted)[1]
     if media:
-        blobs = core.layout.thread(thread_id)[6]
-        (found,) = yield Batch((Command((b"HMGET", blobs, *media)),))
-        present = {ref: data for ref, data in zip(media, found, strict=True) if data is not None}
-        decoder.media.update(present)
-        view.confirm(present)
+        yield from fetch_media(core, view, thread_id, media, decoder)
     decoder.final = True
+
+
+def fetch_media(core: Core, view: ThreadView, thread_id: str, refs: list[bytes], decoder: Decoder) -> Program[None]:
+    """Fetch media bytes and check them; what cannot be had is noted in `decoder.lost`. One call, one more for a store."""
+    keys = core.layout.thread(thread_id)
+    stored, table = yield Batch((Command((b"HMGET", keys[6], *refs)), Command((b"HMGET", keys[7], *refs))))
+    wanted: dict[bytes, tuple[str, str]] = {}
+    for ref, data, record in zip(refs, stored, table, strict=True):
+        if data is not None:
+            _take_blob(view, ref, data, decoder)
+        elif record is not None and (place := _stored_at(core, view, ref, record, decoder.where)) is not None:
+            wanted[ref] = place
+        else:
+            decoder.lost[ref] = "missing_blob"
+    if wanted:
+        answers = yield MediaGet(tuple(wanted.values()))
+        for ref, answer in zip(wanted, answers, strict=True):
+            if isinstance(answer, bytes):
+                _take_blob(view, ref, answer, decoder)
+            else:
+                decoder.lost[ref] = "corrupt_blob" if "Digest" in type(answer).__name__ else "missing_blob"
+    for ref, data in decoder.media.items():
+        core.blobs.put(ref, data)
+    view.lost.update(decoder.lost)
+
+
+def _take_blob(view: ThreadView, ref: bytes, data: bytes, decoder: Decoder) -> None:
+    try:
+        opened = open_blob(view, ref, data, where=decoder.where)
+    except CorruptRecordError:
+        decoder.lost[ref] = "corrupt_blob"
+    else:
+        decoder.media[ref] = opened
+        view.stored.add(ref)
+
+
+def seal_blob(view: ThreadView, ref: bytes, data: bytes) -> bytes:
+    """Turn media bytes into what is stored: themselves, or sealed."""
+    return pack(view.secrets.sealer.seal(data)) if view.secrets.sealer.sealed else data
+
+
+def open_blob(view: ThreadView, ref: bytes, data: bytes, *, where: str) -> bytes:
+    """Invert `seal_blob`, and check the bytes against their ref.
+
+    Raises:
+        CorruptRecordError: altered, moved, or stored in the open under a sealing serializer.
+    """
+    what = f"media {ref.hex()}"
+    if view.secrets.sealer.sealed:
+        data = view.secrets.sealer.open(_unpacked(data, where), what=what, where=where)
+    if digest_of(data, view.secrets.key) != ref:
+        raise CorruptRecordError(what, where=where, reason="its bytes do not match its digest")
+    return data
+
+
+def seal_media_record(view: ThreadView, ref: bytes, record: Mapping[str, Any]) -> bytes:
+    """Turn a media table record into what is stored: its msgpack, sealed and bound to its ref where bodies are sealed."""
+    if not view.secrets.sealer.sealed:
+        return pack(record)
+    return pack_record(MEDIA, (), dict(record), secrets=view.secrets, place=b"media\0" + ref)
+
+
+def open_media_record(view: ThreadView, ref: bytes, data: bytes, *, where: str) -> dict[str, Any]:
+    """Invert `seal_media_record`."""
+    what = "media table record"
+    if not view.secrets.sealer.sealed:
+        try:
+            record = unpack(data)
+        except ValueError as error:
+            raise CorruptRecordError(what, where=where, reason="it is not readable msgpack") from error
+    else:
+        place = b"media\0" + ref
+        record = parse_record(MEDIA, data, secrets=view.secrets, place=place, what=what, where=where).body
+    if not isinstance(record, dict):
+        raise CorruptRecordError(what, where=where, reason="it is not a map")
+    return record
+
+
+def _stored_at(core: Core, view: ThreadView, ref: bytes, data: bytes, where: str) -> tuple[str, str] | None:
+    try:
+        record = open_media_record(view, ref, data, where=where)
+    except CorruptRecordError:
+        return None
+    held = (record.get("ref"), record.get("sha256"))
+    if record.get("store") != core.store or core.store is None or not all(isinstance(part, str) for part in held):
+        return None
+    return held  # type: ignore[return-value]  # both are text
+
+
+def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[list[bytes | int]]:
+    """Spell the blobs and media table records of a call. No call, or one to the external media store."""
+    stored = {ref: seal_blob(view, ref, data) for ref, (_, data) in sink.media.items()}
+    refs: list[str | None] = [None] * len(stored)
+    if core.store is not None and stored:
+        blobs = tuple((sha256(data).hexdigest(), sink.media[ref][0], data) for ref, data in stored.items())
+        refs = yield MediaPut(blobs)
+    records: dict[bytes, bytes] = {}
+    for (ref, data), held in zip(stored.items(), refs, strict=True):
+        described = core.codec.walk.describe(
+            data if held is not None else sink.media[ref][1], sink.media[ref][0], store=core.store or "redis", ref=held
+        )
+        records[ref] = seal_media_record(view, ref, described)
+    for report in sink.reports:
+        name = b"report" + digest_of(pack(report), view.secrets.key)
+        records[name] = seal_media_record(view, name, report)
+    return [*pairs({} if core.store is not None else stored), *pairs(records)]
 
 
 def read_record(core: Core, parsed: Parsed, decoder: Decoder) -> CheckpointRecord:

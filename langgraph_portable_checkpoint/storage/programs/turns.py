@@ -15,6 +15,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
+from langchain_core.messages import BaseMessage
+
 from ...envelope.facts import fact_of_envelope, fact_of_message
 from ...envelope.turn_log import StoredTurn, TurnChanges, changed_turns, derive_turns
 from ...envelope.turn_model import Stamp, TurnMessage, TurnRecord
@@ -25,6 +27,7 @@ from ...envelope.turns import Pending
 from ..codec import BLOB_WIRE, LIST, Decoder, id_from_wire
 from ..effects import Batch, Command, Program, Script
 from ..items import MESSAGE, TURN, pack_record, parse_record
+from ..messages import STANDARD
 from ..sequences import Entry, Sequenced, common_prefix
 from ..view import ThreadView
 from .core import Core, unpair
@@ -98,6 +101,11 @@ def is_conversation(made: Sequenced | None, entry: Entry) -> bool:
         return False
     first = made.entries[0].wire
     return first is None or isinstance(first, (str, bytes))
+
+
+def all_messages(value: Sequence[Any]) -> bool:
+    """Tell whether a list holds nothing but messages."""
+    return STANDARD.issuperset(map(type, value)) or all(isinstance(element, BaseMessage) for element in value)
 
 
 def conversation_of(core: Core, values: Mapping[str, Entry], sequences: Mapping[str, Sequenced | None]) -> str | None:

@@ -18,8 +18,8 @@ from ..layout import run_digest, split_place
 from ..records import WriteRecord, dump_checkpoint, dump_write, write_key
 from ..sequences import Entry, Sequenced
 from ..view import HeldRecord, ThreadView
-from .core import MAX_ATTEMPTS, Core, broken, open_record, pairs, read_record, refuse, registered, unpair
-from .turns import Tail, TurnWrite, conversation_of, mark_stop, plan, settle_stop, stopped, turn_field
+from .core import MAX_ATTEMPTS, Core, broken, media_args, open_record, pairs, read_record, refuse, registered, unpair
+from .turns import Tail, TurnWrite, all_messages, conversation_of, mark_stop, plan, settle_stop, stopped, turn_field
 
 
 def put(
@@ -51,7 +51,8 @@ def put(
         turns = None
         if checkpoint_ns == "":
             turns = yield from call.turns(values, run_id=metadata.get("run_id"), fresh=fresh)
-        script = call.script(metadata, values, turns, fresh=fresh, token=token)
+        media = yield from media_args(core, view, call.sink)
+        script = call.script(metadata, values, turns, media, fresh=fresh, token=token)
         run_id = _new_run(view, metadata)
         reply = yield from registered(core, thread_id, script, run_id, fresh=fresh)
         refuse(reply, thread_id)
@@ -143,6 +144,7 @@ class _Put:
         metadata: Mapping[str, Any],
         values: dict[str, Entry],
         turns: TurnWrite | None,
+        media: list[bytes | int],
         *,
         fresh: bool,
         token: bytes,
@@ -177,7 +179,7 @@ class _Put:
             self.core.on_conflict.encode(),
             turns.extends if turns else b"",
             *pairs(self.sink.items),
-            *media_pairs(self.sink),
+            *media,
             *_turn_args(turns),
         ]
         return Script("put", self.core.layout.thread(self.thread_id), tuple(args))
@@ -190,6 +192,8 @@ class _Put:
         held = self.view.sequences
         sequences = {name: self.sequences.get(name) or held.get((self.ns, name)) for name in values}
         channel = conversation_of(self.core, values, sequences)
+        if channel in self.sequences and not all_messages(self.checkpoint["channel_values"][channel]):
+            channel = None
         made = sequences.get(channel) if channel is not None else None
         given = self.checkpoint["channel_values"]
         entries = made.entries if made is not None else []
@@ -256,14 +260,6 @@ def _turn_args(turns: TurnWrite | None) -> list[bytes | int]:
     return [*pairs(turns.sets), len(turns.drops), *turns.drops, turns.tail.turns]
 
 
-def media_pairs(sink: Sink) -> list[bytes | int]:
-    """Spell the blobs and media table records of a call."""
-    return [
-        *pairs({ref: data for ref, (_, data) in sink.media.items()}),
-        *pairs({}),
-    ]
-
-
 def put_writes(
     core: Core,
     thread_id: str,
@@ -296,7 +292,8 @@ def put_writes(
         if stop:
             view.stops.add(place)
         marked = mark_stop(core, view, thread_id, place, task_id, writes) if stop else None
-        script = _write_script(core, view, thread_id, place, frames, marked, sink, task_id, fresh, token)
+        media = yield from media_args(core, view, sink)
+        script = _write_script(core, view, thread_id, place, frames, marked, sink.items, media, task_id, fresh, token)
         reply = yield from registered(core, thread_id, script, None, fresh=fresh)
         refuse(reply, thread_id)
         if reply[0] == b"ok":
@@ -332,7 +329,8 @@ def _write_script(
     place: bytes,
     writes: Mapping[int, WriteRecord],
     marked: tuple[Tail, bytes] | None,
-    sink: Sink,
+    items: Mapping[bytes, bytes],
+    media: list[bytes | int],
     task_id: str,
     fresh: bool,
     token: bytes,
@@ -348,8 +346,8 @@ def _write_script(
         core.ttl_arg,
         token,
         task_id.encode(),
-        *pairs(sink.items),
-        *media_pairs(sink),
+        *pairs(items),
+        *media,
         len(writes),
     ]
     for idx, write in writes.items():

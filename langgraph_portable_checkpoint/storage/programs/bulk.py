@@ -1,0 +1,185 @@
+"""put_many: many checkpoints and pending writes of one thread, sent many at a time.
+
+The programs of `put` and `put_writes` are run ahead of the server: their writes are collected, each is answered as the
+server will answer it when nobody interferes, and the calls are sent together. Where an answer turns out differently, what
+was collected is done once more, one call at a time; every call may be repeated. What the server sees is what a run of
+single calls sends, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from langgraph.checkpoint.base import Checkpoint
+
+from ..effects import Batch, Command, Effect, Program, Script
+from .core import Core
+from .write import put, put_writes
+
+WINDOW_BYTES: Final = 4 * 1024 * 1024
+WINDOW_CALLS: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointPut:
+    """One checkpoint to store."""
+
+    checkpoint_ns: str
+    parent_id: str | None
+    checkpoint: Checkpoint
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class WritesPut:
+    """Pending writes of one task to store."""
+
+    checkpoint_ns: str
+    checkpoint_id: str
+    task_id: str
+    task_path: str
+    writes: Sequence[tuple[str, Any]]
+
+
+Operation = CheckpointPut | WritesPut
+
+
+@dataclass(slots=True)
+class _Window:
+    """What was collected and not sent yet."""
+
+    operations: list[Operation] = field(default_factory=list)
+    calls: list[Script | Command] = field(default_factory=list)
+    supposed: list[Any] = field(default_factory=list)
+    size_bytes: int = 0
+
+    def collect(self, effect: Script | Batch) -> Any:
+        """Take an effect in; return the reply that it will have if nobody interferes."""
+        calls = effect.calls if isinstance(effect, Batch) else (effect,)
+        replies = [_supposed(call) for call in calls]
+        self.calls += calls
+        self.supposed += replies
+        self.size_bytes += sum(_weight(call.args) for call in calls)
+        return replies if isinstance(effect, Batch) else replies[0]
+
+    @property
+    def is_full(self) -> bool:
+        return self.size_bytes > WINDOW_BYTES or len(self.calls) >= WINDOW_CALLS
+
+    def clear(self) -> None:
+        self.operations, self.calls, self.supposed, self.size_bytes = [], [], [], 0
+
+
+def _weight(args: Iterable[Any]) -> int:
+    return sum(len(arg) for arg in args if isinstance(arg, bytes))
+
+
+def _supposed(call: Script | Command) -> Any:
+    """Say what a writing call is answered when the thread is as this client knows it."""
+    if isinstance(call, Command):
+        return None
+    if call.name == "put":
+        return [b"ok", call.args[1], b"", b"0" if call.args[-1] == -1 else b"1"]
+    return [b"ok", call.args[1], b"1" if call.args[-1] else b"0"]
+
+
+def _is_write(effect: Effect) -> bool:
+    calls = effect.calls if isinstance(effect, Batch) else (effect,)
+    return all(
+        call.name in ("put", "write")
+        if isinstance(call, Script)
+        else isinstance(call, Command) and call.args[0] == b"ZADD"
+        for call in calls
+    )
+
+
+def put_many(core: Core, thread_id: str, operations: Iterable[Operation]) -> Program[None]:
+    """Store checkpoints and pending writes in the order given; turns are dated by their checkpoints, not by now.
+
+    Not atomic: a crash leaves a beginning of the operations. Parents that are not the head are allowed whatever the
+    saver's on_conflict says, since copies hold forks.
+
+    Round trips: 1 for each `WINDOW_CALLS` calls or `WINDOW_BYTES` bytes, and those of the reads that `put` makes.
+    """
+    core.check_open()
+    steady = replace(core, on_conflict="allow")
+    window = _Window()
+    for operation in operations:
+        if core.views.get(thread_id) is None:
+            yield from _program(steady, thread_id, operation)
+        else:
+            window.operations.append(operation)
+            yield from _run_ahead(steady, thread_id, operation, window)
+        if window.is_full:
+            yield from _send(steady, thread_id, window)
+    name = thread_id.encode()
+    window.collect(Batch((Command((b"ZADD", core.layout.registry(core.layout.shard_of(name)), core.now_ms(), name)),)))
+    yield from _send(steady, thread_id, window)
+
+
+def _program(core: Core, thread_id: str, operation: Operation) -> Program[Any]:
+    if isinstance(operation, WritesPut):
+        return put_writes(
+            core,
+            thread_id,
+            operation.checkpoint_ns,
+            operation.checkpoint_id,
+            writes=operation.writes,
+            task_id=operation.task_id,
+            task_path=operation.task_path,
+        )
+    return put(
+        replace(core, now_ms=_clock_of(operation.checkpoint, core.now_ms)),
+        thread_id,
+        operation.checkpoint_ns,
+        operation.checkpoint,
+        metadata=operation.metadata,
+        new_versions=operation.checkpoint["channel_versions"],
+        parent_id=operation.parent_id,
+    )
+
+
+def _clock_of(checkpoint: Checkpoint, now_ms: Callable[[], int]) -> Callable[[], int]:
+    try:
+        at = datetime.fromisoformat(checkpoint["ts"])
+        stamp_ms = int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return now_ms
+    return lambda: stamp_ms
+
+
+def _run_ahead(core: Core, thread_id: str, operation: Operation, window: _Window) -> Program[None]:
+    program = _program(core, thread_id, operation)
+    reply: Any = None
+    while True:
+        try:
+            effect = program.send(reply)
+        except StopIteration:
+            return
+        if _is_write(effect):
+            assert isinstance(effect, Script | Batch)
+            reply = window.collect(effect)
+            continue
+        if not (yield from _send(core, thread_id, window)):
+            return  # this operation was among those done again
+        window.operations = [operation]
+        reply = yield effect
+
+
+def _send(core: Core, thread_id: str, window: _Window) -> Program[bool]:
+    """Send what was collected; False when all of it had to be done again, one call at a time."""
+    if not window.calls:
+        return True
+    operations, supposed = window.operations, window.supposed
+    replies = yield Batch(tuple(window.calls))
+    window.clear()
+    pairs = [(reply, meant) for reply, meant in zip(replies, supposed, strict=True) if meant is not None]
+    if all(reply[0] == b"ok" and reply[-1] == meant[-1] for reply, meant in pairs):
+        return True
+    core.views.drop(thread_id)
+    for operation in operations:
+        yield from _program(core, thread_id, operation)
+    return False

@@ -1,0 +1,193 @@
+"""Whole threads in their stored form: taken out, put back, and looked into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from ...errors import ThreadExistsError
+from ..effects import Batch, Command, Program, Script
+from ..layout import SHARDS
+from .core import Core, pairs, unpair
+from .threads import STAGE_BYTES, set_expiry
+
+NAMES_AT_ONCE: Final = 1000
+PARTS: Final = ("items", "blobs", "media", "ckpts", "writes", "turns")
+"""The hashes of a thread, as `StoredThread` names them, in the order in which they are loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredThread:
+    """Everything of one thread, as it is stored.
+
+    Attributes:
+        generation: See `storage.view`.
+        key: The sealed digest key, b"" where nothing is sealed.
+        ttl: The thread's own time to live in ms, b"0" for never, b"" for the saver's.
+        log_place: The place that the turn log belongs to, b"" for none.
+        log_turns: How many turns it has.
+        items, blobs, media: Digest -> bytes.
+        ckpts, writes: Place -> bytes.
+        turns: Field -> bytes.
+        runs: Digests of run ids.
+    """
+
+    generation: bytes
+    key: bytes
+    ttl: bytes
+    log_place: bytes
+    log_turns: bytes
+    items: Mapping[bytes, bytes] = field(default_factory=dict)
+    blobs: Mapping[bytes, bytes] = field(default_factory=dict)
+    media: Mapping[bytes, bytes] = field(default_factory=dict)
+    ckpts: Mapping[bytes, bytes] = field(default_factory=dict)
+    writes: Mapping[bytes, bytes] = field(default_factory=dict)
+    turns: Mapping[bytes, bytes] = field(default_factory=dict)
+    runs: tuple[bytes, ...] = ()
+
+    def part(self, name: str) -> Mapping[bytes, bytes]:
+        """Return one of `PARTS`."""
+        return getattr(self, name)  # type: ignore[no-any-return]
+
+    def without_turn_log(self) -> StoredThread:
+        """Return the thread without its turn log, which names the thread's id; reading derives it again."""
+        return replace(self, log_place=b"", log_turns=b"", turns={})
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a thread's keys stand.
+
+    Attributes:
+        meta: The meta hash.
+        index: Places in the index.
+        ttls_ms: PTTL of each key in the order of `layout.THREAD_PARTS`; -1: never, -2: no such key.
+    """
+
+    meta: Mapping[bytes, bytes]
+    index: tuple[bytes, ...]
+    ttls_ms: tuple[int, ...]
+
+
+def dump_thread(core: Core, thread_id: str) -> Program[StoredThread | None]:
+    """Take out a whole thread at one moment; None when there is none. One round trip."""
+    core.check_open()
+    reply = yield Script("dump", core.layout.thread(thread_id), (), writes=False)
+    items, ckpts, writes, turns, blobs, media = (unpair(flat) for flat in reply[4:10])
+    if not reply[0] and not (items or ckpts or writes):
+        return None
+    return StoredThread(
+        generation=reply[0],
+        key=reply[1],
+        ttl=reply[2],
+        log_place=reply[3],
+        log_turns=reply[11],
+        items=items,
+        blobs=blobs,
+        media=media,
+        ckpts=ckpts,
+        writes=writes,
+        turns=turns,
+        runs=tuple(sorted(reply[10])),
+    )
+
+
+def load_thread(core: Core, thread_id: str, stored: StoredThread, *, key: bytes) -> Program[None]:
+    """Put back a whole thread; readers see nothing before all of it is there.
+
+    What an earlier load staged and never committed is dropped first.
+
+    Args:
+        key: The digest key sealed for this thread id (see `Core.reseal_key`).
+
+    Round trips: 3, and 1 for each 8 MiB.
+
+    Raises:
+        ThreadExistsError: the thread has data.
+    """
+    core.check_open()
+    keys, name = core.layout.thread(thread_id), thread_id.encode()
+    generation = core.random_bytes(12).hex().encode()
+    _refuse_existing((yield Script("claim", keys, (generation, name))), thread_id)
+    yield Batch(tuple(_registrations(core, name, stored)))
+    head = (generation, key, name, core.ttl_arg, stored.log_place, stored.log_turns)
+    for stage in _stages(stored):
+        args = (b"stage", *head, *(word for part in stage for word in pairs(part)))
+        _refuse_existing((yield Script("load", keys, args)), thread_id)
+    last = [word for part in ({}, {}, *(stored.part(name) for name in PARTS[2:])) for word in pairs(part)]
+    args = (b"commit", *head, *last, len(stored.runs), *stored.runs)
+    _refuse_existing((yield Script("load", keys, args)), thread_id)
+    core.views.drop(thread_id)
+    if stored.ttl:
+        yield from set_expiry(core, thread_id, int(stored.ttl))
+
+
+def _registrations(core: Core, name: bytes, stored: StoredThread) -> Iterator[Command]:
+    yield Command((b"ZADD", core.layout.registry(core.layout.shard_of(name)), core.now_ms(), name))
+    for run in stored.runs:
+        yield Command((b"ZADD", core.layout.run_index(core.layout.shard_of(run)), 0, run + name))
+
+
+def _refuse_existing(reply: list[bytes], thread_id: str) -> None:
+    if reply[0] == b"exists":
+        raise ThreadExistsError(
+            f"thread {thread_id!r} already has data. Delete it first, or write to another thread id."
+        )
+
+
+def _stages(stored: StoredThread) -> Iterator[tuple[dict[bytes, bytes], dict[bytes, bytes], dict[bytes, bytes]]]:
+    """Cut items and blobs into steps of `STAGE_BYTES`; the third part is always empty."""
+    stage: tuple[dict[bytes, bytes], dict[bytes, bytes], dict[bytes, bytes]] = ({}, {}, {})
+    size = 0
+    for slot, values in enumerate((stored.items, stored.blobs)):
+        for digest, data in values.items():
+            stage[slot][digest] = data
+            size += len(data)
+            if size > STAGE_BYTES:
+                yield stage
+                stage, size = ({}, {}, {}), 0
+    yield stage
+
+
+def inspect_thread(core: Core, thread_id: str) -> Program[Standing]:
+    """Say how a thread's keys stand. One round trip."""
+    core.check_open()
+    meta, index, ttls = yield Script("inspect", core.layout.thread(thread_id), (), writes=False)
+    return Standing(unpair(meta), tuple(index), tuple(int(ttl) for ttl in ttls))
+
+
+def places_of(core: Core, thread_id: str) -> Program[list[bytes]]:
+    """List the places of a thread's checkpoints, by byte order. One round trip."""
+    core.check_open()
+    (members,) = yield Batch((Command((b"ZRANGE", core.layout.thread(thread_id)[3], 0, -1)),))
+    return list(members)
+
+
+def drop_tombstone(core: Core, thread_id: str) -> Program[None]:
+    """Let a thread that was just deleted on purpose be written again, with parents from before."""
+    yield Batch((Command((b"UNLINK", core.layout.thread(thread_id)[9])),))
+
+
+def registered_names(core: Core, shard: int, start: int) -> Program[list[bytes]]:
+    """Read a page of one registry shard, by the order of registration; threads that are no more may be among them."""
+    core.check_open()
+    stop = start + NAMES_AT_ONCE - 1
+    (names,) = yield Batch((Command((b"ZRANGE", core.layout.registry(shard), start, stop)),))
+    return list(names)
+
+
+def registry_scores(core: Core, shard: int, names: list[bytes]) -> Program[list[Any]]:
+    """Say for names whether they are registered in a shard: their scores, None where not."""
+    calls = tuple(Command((b"ZSCORE", core.layout.registry(shard), name)) for name in names)
+    return (yield Batch(calls)) if calls else []
+
+
+def existing(core: Core, names: list[bytes]) -> Program[list[bytes]]:
+    """Keep the names of threads that are there. One round trip on a standalone server."""
+    calls = tuple(Script("peek", core.layout.thread(name.decode()), (), writes=False) for name in names)
+    peeks = (yield Batch(calls)) if calls else []
+    return [name for name, peek in zip(names, peeks, strict=True) if peek[0] or peek[2]]
+
+
+ALL_SHARDS: Final = range(SHARDS)
