@@ -47,7 +47,7 @@ ONLY_IN = {
     "langchain": ("middleware",),
     "Crypto": ("storage/",),
     # These two come with langgraph; its serializer's bytes are made with the one and name classes of the other.
-    "ormsgpack": ("storage/", "envelope/", "serde"),
+    "ormsgpack": ("storage/", "envelope/", "serde", "transfer/"),
     "pydantic": ("storage/", "envelope/", "serde"),
 }
 

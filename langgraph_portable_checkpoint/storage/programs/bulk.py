@@ -1,9 +1,9 @@
 """put_many: many checkpoints and pending writes of one thread, sent many at a time.
 
 The programs of `put` and `put_writes` are run ahead of the server: their writes are collected, each is answered as the
-server will answer it when nobody interferes, and the calls are sent together. Where an answer turns out differently, what
-was collected is done once more, one call at a time; every call may be repeated. What the server sees is what a run of
-single calls sends, in the same order.
+server will answer it when nobody interferes, and the calls are sent together. Where an answer turns out differently,
+what was collected is done once more, one call at a time; every call may be repeated. What the server sees is what a run
+of single calls sends, in the same order.
 """
 
 from __future__ import annotations
@@ -88,12 +88,13 @@ def _supposed(call: Script | Command) -> Any:
 
 def _is_write(effect: Effect) -> bool:
     calls = effect.calls if isinstance(effect, Batch) else (effect,)
-    return all(
-        call.name in ("put", "write")
-        if isinstance(call, Script)
-        else isinstance(call, Command) and call.args[0] == b"ZADD"
-        for call in calls
-    )
+    return all(_may_be_collected(call) for call in calls)
+
+
+def _may_be_collected(call: Any) -> bool:
+    if isinstance(call, Script):
+        return call.name in ("put", "write")
+    return isinstance(call, Command) and bool(call.args[0] == b"ZADD")
 
 
 def put_many(core: Core, thread_id: str, operations: Iterable[Operation]) -> Program[None]:

@@ -1,0 +1,195 @@
+"""Checkpoints compared by value and type, to say whether a copy is one.
+
+`==` is too kind for that: `1 == True == 1.0`, NaN differs from itself, and two messages may differ in what `==` does
+not look at. Both sides are walked; the first place where they part is named. Contents are never shown.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, time
+from enum import Enum
+from functools import partial
+from typing import Any, Final
+
+import ormsgpack
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.base import CheckpointTuple
+
+from ..storage.messages import OPTIONS, STANDARD
+
+_STRICT: Final = (OPTIONS & ~ormsgpack.OPT_REPLACE_SURROGATES) | ormsgpack.OPT_PASSTHROUGH_TUPLE
+_ATOMS: Final = (str, int, bytes, bytearray, complex, type(None))
+Step = Iterable[tuple[str, Any, Any]]
+
+
+def difference_of_tuples(copy: CheckpointTuple, source: CheckpointTuple) -> str | None:
+    """Say where a copied checkpoint parts from its source; None when it is the same.
+
+    The order of channels and of metadata keys, and the order of the writes of different tasks, are not compared: no
+    saver promises them.
+    """
+    steps = (
+        ("parent", parent_of(copy), parent_of(source)),
+        ("checkpoint", {**copy.checkpoint, **_UNCOMPARED}, {**source.checkpoint, **_UNCOMPARED}),
+        ("versions", _sorted(copy.checkpoint["channel_versions"]), _sorted(source.checkpoint["channel_versions"])),
+        ("versions_seen", _sorted(copy.checkpoint["versions_seen"]), _sorted(source.checkpoint["versions_seen"])),
+        ("metadata", _sorted(copy.metadata), _sorted(source.metadata)),
+        ("writes", _by_task(copy), _by_task(source)),
+    )
+    for name, left, right in steps:
+        left, right = (_sorted(side) if isinstance(side, dict) else side for side in (left, right))
+        if (found := difference(left, right, name)) is not None:
+            return found
+    return _of_channels(copy.checkpoint["channel_values"], source.checkpoint["channel_values"])
+
+
+_UNCOMPARED: Final = {"channel_values": None, "channel_versions": None, "versions_seen": None}
+
+
+def _sorted(values: Mapping[Any, Any]) -> dict[Any, Any]:
+    return dict(sorted(values.items()))
+
+
+def parent_of(found: CheckpointTuple) -> str | None:
+    """Return the parent's checkpoint id."""
+    return found.parent_config["configurable"].get("checkpoint_id") if found.parent_config else None
+
+
+def _by_task(found: CheckpointTuple) -> dict[str, list[tuple[str, Any]]]:
+    tasks: dict[str, list[tuple[str, Any]]] = {}
+    for task_id, channel, value in found.pending_writes or ():
+        tasks.setdefault(task_id, []).append((channel, value))
+    return tasks
+
+
+def _of_channels(copy: Mapping[str, Any], source: Mapping[str, Any]) -> str | None:
+    if copy.keys() != source.keys():
+        return f"channels: {sorted(copy.keys() ^ source.keys())} on one side only"
+    for channel, value in source.items():
+        if not _same_messages(copy[channel], value):
+            found = difference(copy[channel], value, f"channel {channel!r}")
+            if found is not None:
+                return found
+    return None
+
+
+def _same_messages(copy: Any, source: Any) -> bool:
+    """Tell in one comparison whether two conversations of standard messages are the same; False when it cannot."""
+    if type(copy) is not list or type(source) is not list or not source or len(copy) != len(source):
+        return False
+    kinds = list(map(type, source))
+    if list(map(type, copy)) != kinds or not STANDARD.issuperset(kinds):
+        return False
+    if any(message.__pydantic_extra__ for message in [*copy, *source]):
+        return False
+    try:
+        return _packed(copy) == _packed(source)
+    except TypeError:
+        return False
+
+
+def _packed(messages: list[BaseMessage]) -> bytes:
+    return ormsgpack.packb([message.__dict__ for message in messages], None, _STRICT)
+
+
+def difference(left: Any, right: Any, path: str) -> str | None:
+    """Name the first place where two values differ in value, type or key order; None when they are the same."""
+    if type(left) is not type(right):
+        return f"{path}: {type(left).__name__} instead of {type(right).__name__}"
+    if isinstance(right, _ATOMS) and not isinstance(right, Enum):
+        return None if left == right else f"{path}: another value"
+    for name, a, b in _steps(left, right):
+        if name == "!":
+            if a != b:
+                return f"{path}: another value"
+        elif (found := difference(a, b, path + name)) is not None:
+            return found
+    return None
+
+
+def _both(view: Callable[[Any], Any], left: Any, right: Any) -> Step:
+    """Compare two values by what a function sees of them."""
+    return [("!", view(left), view(right))]
+
+
+def _steps(left: Any, right: Any) -> Step:
+    for kind, walk in _WALKS:
+        if isinstance(right, kind):
+            return walk(left, right)
+    return _of_object(left, right)
+
+
+def _of_sequence(left: Any, right: Any) -> Step:
+    yield "!", len(left), len(right)
+    for index, (a, b) in enumerate(zip(left, right, strict=True)):
+        yield f"[{index}]", a, b
+
+
+def _float(value: float) -> bytes:
+    return struct.pack("<d", value) if value == value else b"nan"
+
+
+def _set(values: Iterable[Any]) -> list[tuple[str, str]]:
+    return sorted((type(entry).__name__, repr(entry)) for entry in values)
+
+
+def _moment(value: Any) -> tuple[Any, ...]:
+    return value.isoformat(), value.fold, type(value.tzinfo), str(value.tzinfo)
+
+
+def _array(value: Any) -> tuple[Any, ...]:
+    return str(value.dtype), value.shape, value.tobytes(), value.flags.f_contiguous
+
+
+def _of_dict(left: dict[Any, Any], right: dict[Any, Any]) -> Step:
+    yield "!", [(type(key), _key(key)) for key in left], [(type(key), _key(key)) for key in right]
+    for (_, a), (key, b) in zip(left.items(), right.items(), strict=True):
+        yield f"[{key!r:.40}]", a, b
+
+
+def _key(key: Any) -> Any:
+    return repr(key) if isinstance(key, float | tuple) else key
+
+
+def _of_object(left: Any, right: Any) -> Step:
+    if hasattr(right, "dtype") and hasattr(right, "tobytes"):
+        return _both(_array, left, right)
+    names = _field_names(right)
+    if not names:
+        return _both(_value, left, right)
+    return [(f".{name}", getattr(left, name, None), getattr(right, name, None)) for name in names]
+
+
+def _field_names(value: Any) -> tuple[str, ...]:
+    kind = type(value)
+    if hasattr(value, "__pydantic_extra__"):
+        return ("__dict__", "__pydantic_extra__", "__pydantic_private__")
+    if dataclasses.is_dataclass(value):
+        return tuple(each.name for each in dataclasses.fields(value))
+    if kind.__module__.startswith(("langgraph.", "langchain")) and hasattr(kind, "__slots__"):
+        return tuple(name for name in kind.__slots__ if hasattr(value, name))
+    own_eq = _has_own_eq(kind) and not hasattr(value, "__fields_set__")
+    return ("__dict__",) if hasattr(value, "__dict__") and not own_eq else ()
+
+
+def _has_own_eq(kind: type) -> bool:
+    return getattr(kind, "__eq__", None) is not object.__eq__
+
+
+def _value(value: Any) -> Any:
+    return (value, str(value)) if _has_own_eq(type(value)) else repr(value)
+
+
+_WALKS: Final[tuple[tuple[Any, Callable[[Any, Any], Step]], ...]] = (
+    (Enum, partial(_both, id)),
+    (float, partial(_both, _float)),
+    (dict, _of_dict),
+    ((list, tuple, deque), _of_sequence),
+    ((set, frozenset), partial(_both, _set)),
+    ((datetime, time), partial(_both, _moment)),
+    (BaseException, partial(_both, repr)),
+)

@@ -1,0 +1,385 @@
+"""copy_threads: threads from any saver to any other, through LangGraph's interface.
+
+Checkpoints go oldest first, each followed by its pending writes, so what is there after a crash is a beginning of the
+thread, and the last checkpoint there is the only one whose writes may be missing. Doing it again completes it. Between
+two savers of ours the stored form is copied as it is, all of a thread at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
+
+from ..errors import CorruptRecordError, StorageError, ThreadExistsError, ThreadNotFoundError
+from ..saver import PortableRedisSaver
+from ..storage.layout import checked_id
+from ..storage.programs import bulk, whole
+from .comparing import difference_of_tuples, parent_of
+from .inventory import BUDGET, Inventory, TaskPaths, inventory_of, read
+from .steps import Ask, Gather, Moves, Place, Run, Saver, adrive, config_at, drive
+
+OnExisting = Literal["refuse", "skip", "overwrite", "as-new"]
+Outcome = Literal["copied", "completed", "unchanged", "skipped"]
+POLICIES: Final = ("refuse", "skip", "overwrite", "as-new")
+MAX_DIFFERENCES: Final = 1000
+MAX_NEW_NAMES: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a copy, backup or restore is: threads done, of how many, and the thread just done."""
+
+    done: int
+    total: int
+    thread_id: str
+
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A checkpoint that does not compare equal after the copy."""
+
+    thread_id: str
+    checkpoint_ns: str
+    checkpoint_id: str
+    detail: str
+
+
+@dataclass(slots=True)
+class CopyReport:
+    """What a copy did.
+
+    Attributes:
+        copied, completed, unchanged, skipped: Threads that are new in the target, that were there in part and are whole
+            now, that were there already, and that were left alone because the target has another thread of that id.
+        checkpoints, writes: How many were stored.
+        differences: Checkpoints that do not compare equal, with where; at most 1,000 are kept.
+        renamed: Source thread id -> target thread id, where they differ.
+    """
+
+    copied: int = 0
+    completed: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    checkpoints: int = 0
+    writes: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def threads(self) -> int:
+        """How many threads were looked at."""
+        return self.copied + self.completed + self.unchanged + self.skipped
+
+    @property
+    def equal(self) -> bool:
+        """Whether all that was compared is the same on both sides."""
+        return not self.differences
+
+    def count(self, outcome: Outcome) -> None:
+        """Count one thread."""
+        setattr(self, outcome, getattr(self, outcome) + 1)
+
+    def note(self, thread_id: str, place: Place, detail: str) -> None:
+        """Keep a difference."""
+        if len(self.differences) < MAX_DIFFERENCES:
+            self.differences.append(Difference(thread_id, place.checkpoint_ns, place.checkpoint_id, detail))
+
+
+def copy_threads(
+    source: Saver,
+    target: Saver,
+    threads: Iterable[str] | None = None,
+    *,
+    on_existing: OnExisting = "refuse",
+    progress: OnProgress | None = None,
+    verify: bool = True,
+) -> CopyReport:
+    """Copy threads from one saver to another: all checkpoints, namespaces, parents, metadata and pending writes.
+
+    May be stopped at any moment and called again: threads that are there are recognised by their checkpoints' ids and
+    their last checkpoint, and those that are there in part are completed.
+
+    Args:
+        threads: Thread ids; all of the source's by default.
+        on_existing: What to do where the target has another thread of that id: "refuse" before anything is written,
+            "skip" it, "overwrite" it, or copy "as-new", under the id with "-copy" (or "-copy-2", ...) behind it.
+        progress: Called after each thread.
+        verify: Compare every checkpoint copied with the source's, by value and type.
+
+    Returns:
+        What was done; differences are reported, not raised.
+
+    Raises:
+        ThreadExistsError: on_existing is "refuse" and the target has another thread of that id.
+        ThreadNotFoundError: a named thread is not in the source.
+        And what the savers raise; what was copied until then stays and counts.
+    """
+    return drive(_Copy(source, target, on_existing, progress, verify=verify).run(threads))
+
+
+async def acopy_threads(
+    source: Saver,
+    target: Saver,
+    threads: Iterable[str] | None = None,
+    *,
+    on_existing: OnExisting = "refuse",
+    progress: OnProgress | None = None,
+    verify: bool = True,
+) -> CopyReport:
+    """Copy threads from one saver to another; see `copy_threads`. Savers with blocking methods only may take part."""
+    return await adrive(_Copy(source, target, on_existing, progress, verify=verify).run(threads))
+
+
+@dataclass(frozen=True, slots=True)
+class _Thread:
+    """One thread to copy: where to, and what is where."""
+
+    source_id: str
+    target_id: str
+    places: list[Place]
+    present: frozenset[Place]
+
+    @property
+    def last_present(self) -> Place | None:
+        """The newest checkpoint of the target; its writes may be missing."""
+        return max(self.present, default=None)
+
+
+class _Copy:
+    """One call of copy_threads."""
+
+    def __init__(
+        self, source: Saver, target: Saver, on_existing: OnExisting, progress: OnProgress | None, *, verify: bool
+    ) -> None:
+        check_policy(on_existing)
+        self.source = inventory_of(source)
+        self.target = inventory_of(target)
+        self.on_existing = on_existing
+        self.progress = progress
+        self.verify = verify
+        self.report = CopyReport()
+
+    def run(self, threads: Iterable[str] | None) -> Moves[CopyReport]:
+        """Copy all."""
+        named = None if threads is None else [checked_id("thread_id", thread_id) for thread_id in threads]
+        names = (yield from self.source.threads()) if named is None else list(dict.fromkeys(named))
+        if self.on_existing == "refuse":
+            yield from self._refuse_existing(names, must_exist=named is not None)
+        for done, thread_id in enumerate(names, 1):
+            self.report.count((yield from self._thread(thread_id, must_exist=named is not None)))
+            if self.progress is not None:
+                self.progress(Progress(done, len(names), thread_id))
+        return self.report
+
+    def _refuse_existing(self, names: Sequence[str], *, must_exist: bool) -> Moves[None]:
+        """Look at all threads before any is written."""
+        foreign = []
+        for thread_id in names:
+            present = yield from self._present(thread_id)
+            if present or must_exist:
+                places = yield from self.source.places(thread_id)
+                self._check_found(thread_id, places, must_exist=must_exist)
+                foreign += [thread_id] if present - set(places) else []
+        if foreign:
+            shown = ", ".join(repr(name) for name in foreign[:3]) + (", ..." if len(foreign) > 3 else "")
+            raise ThreadExistsError(
+                f"the target already has {len(foreign)} of these threads with checkpoints of its own ({shown}). "
+                'Nothing was copied. Choose on_existing="skip", "overwrite" or "as-new".'
+            )
+
+    @staticmethod
+    def _check_found(thread_id: str, places: Sequence[Place], *, must_exist: bool) -> None:
+        if must_exist and not places:
+            raise ThreadNotFoundError(f"thread {thread_id!r} is not in the source.")
+
+    def _present(self, thread_id: str) -> Moves[frozenset[Place]]:
+        if (
+            not self.target.is_cheap
+            and (yield Ask(self.target.saver, "get_tuple", (config_at(thread_id, None),))) is None
+        ):
+            return frozenset()
+        return frozenset((yield from self.target.places(thread_id)))
+
+    def _thread(self, thread_id: str, *, must_exist: bool) -> Moves[Outcome]:
+        gathered = None
+        if self.source.is_cheap:
+            places = yield from self.source.places(thread_id)
+        else:
+            gathered = yield Gather(self.source.saver, config_at(thread_id, None), BUDGET, may_be_cut=True)
+            places = sorted(gathered.places)
+        self._check_found(thread_id, places, must_exist=must_exist)
+        if not places:
+            return "unchanged"
+        thread = yield from self._settle(thread_id, places)
+        if thread is None:
+            return "skipped"
+        if thread.target_id != thread_id:
+            self.report.renamed[thread_id] = thread.target_id
+        if thread.present == set(places) and (yield from self._is_finished(thread)):
+            return "unchanged"
+        if not thread.present and (yield from self._copy_stored(thread)):
+            return "copied"
+        tuples = gathered.tuples if gathered else (yield from self._gather(thread))
+        yield from self._copy(thread, tuples)
+        if self.verify:
+            yield from self._compare(thread, tuples)
+        return "completed" if thread.present else "copied"
+
+    def _gather(self, thread: _Thread) -> Moves[dict[Place, CheckpointTuple] | None]:
+        if self.source.one_by_one():
+            return None
+        gathered = yield Gather(self.source.saver, config_at(thread.source_id, None), BUDGET)
+        return gathered.tuples  # type: ignore[no-any-return]
+
+    def _settle(self, thread_id: str, places: list[Place]) -> Moves[_Thread | None]:
+        """Decide under which id a thread goes; None to leave it out."""
+        present = yield from self._present(thread_id)
+        known = set(places)
+        if present <= known:
+            return _Thread(thread_id, thread_id, places, present)
+        if self.on_existing == "skip":
+            return None
+        if self.on_existing == "overwrite":
+            yield Ask(self.target.saver, "delete_thread", (thread_id,))
+            if isinstance(self.target.saver, PortableRedisSaver):
+                yield Run(self.target.saver, whole.drop_tombstone(self.target.saver._core, thread_id))
+            return _Thread(thread_id, thread_id, places, frozenset())
+        if self.on_existing == "refuse":
+            raise ThreadExistsError(f"thread {thread_id!r} has been written in the target meanwhile.")
+        for name in new_names(thread_id):
+            present = yield from self._present(name)
+            if present <= known:
+                return _Thread(thread_id, name, places, present)
+        raise AssertionError("unreachable: new_names ends by raising")
+
+    def _is_finished(self, thread: _Thread) -> Moves[bool]:
+        """Tell whether a thread with all of its checkpoints also has the writes of the last one."""
+        last = thread.places[-1]
+        there = yield from read(self.source.saver, thread.source_id, last)
+        here = yield from read(self.target.saver, thread.target_id, last)
+        return there is not None and here is not None and difference_of_tuples(here, there) is None
+
+    def _copy_stored(self, thread: _Thread) -> Moves[bool]:
+        """Copy a thread in its stored form, if both savers are ours and share their secrets."""
+        source, target = self.source.saver, self.target.saver
+        if not isinstance(source, PortableRedisSaver) or not isinstance(target, PortableRedisSaver):
+            return False
+        stored = yield Run(source, whole.dump_thread(source._core, thread.source_id))
+        if stored is None or bool(stored.key) != target._core.codec.sealer.sealed:
+            return False
+        try:
+            key = target._core.reseal_key(stored.key, thread.source_id, thread.target_id)
+        except CorruptRecordError:
+            return False  # sealed with a key that the target does not have
+        if thread.source_id != thread.target_id:
+            stored = stored.without_turn_log()
+        try:
+            yield Run(target, whole.load_thread(target._core, thread.target_id, stored, key=key))
+        except ThreadExistsError:
+            return False
+        self.report.checkpoints += len(stored.ckpts)
+        if self.verify:
+            yield from self._compare_stored(thread, stored)
+        return True
+
+    def _compare_stored(self, thread: _Thread, stored: whole.StoredThread) -> Moves[None]:
+        target = self.target.saver
+        assert isinstance(target, PortableRedisSaver)
+        copy = yield Run(target, whole.dump_thread(target._core, thread.target_id))
+        for name in whole.PARTS:
+            if copy is None or dict(copy.part(name)) != dict(stored.part(name)):
+                self.report.note(thread.target_id, Place("", ""), f"{name}: not what was sent")
+
+    def _copy(self, thread: _Thread, tuples: dict[Place, CheckpointTuple] | None) -> Moves[None]:
+        paths = yield from self.source.task_paths(thread.source_id)
+        wanted = [place for place in thread.places if place not in thread.present or place == thread.last_present]
+        for chunk in _chunks(wanted, len(wanted) if tuples is not None else 1):
+            operations: list[bulk.Operation] = []
+            for place in chunk:
+                found = tuples.get(place) if tuples is not None else (yield from self._read(thread, place))
+                if found is not None:
+                    operations += operations_of(found, place, paths)
+            yield from self._store(thread.target_id, operations)
+
+    def _read(self, thread: _Thread, place: Place) -> Moves[CheckpointTuple | None]:
+        found: CheckpointTuple | None = yield from read(self.source.saver, thread.source_id, place)
+        return found
+
+    def _store(self, thread_id: str, operations: list[bulk.Operation]) -> Moves[None]:
+        target = self.target.saver
+        if isinstance(target, PortableRedisSaver):
+            yield Run(target, bulk.put_many(target._core, thread_id, operations))
+        else:
+            for operation in operations:
+                yield _ask_for(target, thread_id, operation)
+        puts = sum(isinstance(operation, bulk.CheckpointPut) for operation in operations)
+        self.report.checkpoints += puts
+        self.report.writes += sum(len(o.writes) for o in operations if isinstance(o, bulk.WritesPut))
+
+    def _compare(self, thread: _Thread, tuples: dict[Place, CheckpointTuple] | None) -> Moves[None]:
+        copies = None
+        if tuples is not None and not self.target.one_by_one():
+            copies = (yield Gather(self.target.saver, config_at(thread.target_id, None), BUDGET)).tuples
+        for place in thread.places:
+            there = tuples.get(place) if tuples is not None else (yield from self._read(thread, place))
+            if copies is not None:
+                here = copies.get(place)
+            else:
+                here = yield from read(self.target.saver, thread.target_id, place)
+            detail = "is missing" if here is None or there is None else difference_of_tuples(here, there)
+            if detail is not None:
+                self.report.note(thread.target_id, place, detail)
+
+
+def check_policy(on_existing: str) -> None:
+    """Refuse a word that is no policy."""
+    if on_existing not in POLICIES:
+        raise ValueError(f"on_existing is {on_existing!r}; use one of {', '.join(POLICIES)}")
+
+
+def new_names(thread_id: str) -> Iterator[str]:
+    """Make the ids to try for a thread that is copied as new."""
+    yield f"{thread_id}-copy"
+    for number in range(2, MAX_NEW_NAMES):
+        yield f"{thread_id}-copy-{number}"
+    raise StorageError(f"thread {thread_id!r} has {MAX_NEW_NAMES} copies already. Delete some.")
+
+
+def _chunks(places: list[Place], size: int) -> Iterator[list[Place]]:
+    for at in range(0, len(places), max(1, size)):
+        yield places[at : at + max(1, size)]
+
+
+def operations_of(found: CheckpointTuple, place: Place, paths: TaskPaths) -> Iterator[bulk.Operation]:
+    """Say what stores a checkpoint and its pending writes, in order."""
+    yield bulk.CheckpointPut(place.checkpoint_ns, parent_of(found), found.checkpoint, found.metadata)
+    tasks: dict[str, list[tuple[str, object]]] = {}
+    for task_id, channel, value in found.pending_writes or ():
+        tasks.setdefault(task_id, []).append((channel, value))
+    for task_id, writes in tasks.items():
+        path = paths.get((place, task_id), "")
+        # A plain write's index is its position, a special one's is fixed; savers treat a call with both unlike either.
+        for special in (False, True):
+            some = [write for write in writes if (write[0] in WRITES_IDX_MAP) is special]
+            if some:
+                yield bulk.WritesPut(place.checkpoint_ns, place.checkpoint_id, task_id, path, some)
+
+
+def _ask_for(target: Saver, thread_id: str, operation: bulk.Operation) -> Ask:
+    if isinstance(operation, bulk.WritesPut):
+        config = config_at(thread_id, Place(operation.checkpoint_id, operation.checkpoint_ns))
+        return Ask(target, "put_writes", (config, operation.writes, operation.task_id, operation.task_path))
+    config = config_at(thread_id, Place(operation.parent_id or "", operation.checkpoint_ns))
+    if not operation.parent_id:
+        del config["configurable"]["checkpoint_id"]
+    checkpoint, versions = operation.checkpoint, operation.checkpoint["channel_versions"]
+    return Ask(target, "put", (config, checkpoint, operation.metadata, versions))
+
+
+__all__ = ["CopyReport", "Difference", "Inventory", "OnExisting", "Progress", "acopy_threads", "copy_threads"]
