@@ -22,6 +22,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol, maybe_add_typed_methods
 
+from .conversation import TOKENS, ConversationMethods
 from .errors import InvalidIdError
 from .media.cache import BlobCache
 from .media.calls import StoreCalls
@@ -49,7 +50,7 @@ POOL_SIZE: Final = 64
 POOL_WAIT_SECONDS: Final = 60
 
 
-class PortableRedisSaver(BaseCheckpointSaver[Any]):
+class PortableRedisSaver(ConversationMethods, BaseCheckpointSaver[Any]):
     """A LangGraph checkpointer on plain Redis (6.2 or newer) and Valkey (7.2 or newer).
 
     Stores conversations as vendor-neutral envelopes and everything else through the serializer, unchanged. One object
@@ -282,6 +283,7 @@ class PortableRedisSaver(BaseCheckpointSaver[Any]):
             metadata=get_checkpoint_metadata(config, metadata),
             new_versions=new_versions,
             parent_id=parent_id,
+            token=_token(thread_id),
         )
         return program, read.config_of(thread_id, ns, checkpoint_id)
 
@@ -315,6 +317,7 @@ class PortableRedisSaver(BaseCheckpointSaver[Any]):
             writes=writes,
             task_id=checked_id("task_id", task_id),
             task_path=checked_id("task_path", task_path, empty_ok=True),
+            token=_token(thread_id),
         )
 
     def list(
@@ -435,6 +438,10 @@ class PortableRedisSaver(BaseCheckpointSaver[Any]):
             clone.serde = maybe_add_typed_methods(clone.serde)
             clone._core = self._core.with_codec(clone._codec(clone.serde))
         return clone
+
+
+def _token(thread_id: str) -> bytes:
+    return (TOKENS.get() or {}).get(thread_id, b"")
 
 
 def _next_text_version(current: str) -> str:

@@ -91,10 +91,17 @@ local function touch(ttl_ms)
   end
 end
 
--- A held lease refuses everyone who does not show its token.
+-- A held lease refuses everyone who does not show its token; a lost one refuses the holder that lost it to another.
 local function lease_refuses(token)
   local holder = redis.call('GET', LEASE)
-  return holder and holder ~= token
+  if holder then return holder ~= token end
+  if token == '' then return false end
+  local last = redis.call('HGET', META, 'f')
+  return last and last ~= token
+end
+
+local function note_holder(token)
+  if token ~= '' and redis.call('EXISTS', LEASE) == 1 then redis.call('HSET', META, 'f', token) end
 end
 
 local function head_of(ns)

@@ -15,6 +15,7 @@ local head = head_of(ns) or ''
 if ARGV[12] == 'raise' and head ~= '' and head ~= parent and head ~= place then return {'conflict', head} end
 local differs = agree(ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 if differs then return differs end
+note_holder(ARGV[10])
 local at = store_pairs(ITEMS, 13 + 1)
 at = store_pairs(BLOBS, at)
 at = store_pairs(MEDIA, at)

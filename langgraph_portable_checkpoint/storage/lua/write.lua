@@ -10,6 +10,7 @@ local gone = redis.call('GET', GONE)
 if gone and ARGV[6] <= gone and redis.call('HEXISTS', CKPTS, place) == 0 then return {'deleted'} end
 local differs = agree(ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 if differs then return differs end
+note_holder(ARGV[8])
 local at = store_pairs(ITEMS, 10)
 at = store_pairs(BLOBS, at)
 at = store_pairs(MEDIA, at)

@@ -201,7 +201,7 @@ def refuse(reply: list[Any], thread_id: str) -> None:
 
 
 def fetch_missing(
-    core: Core, view: ThreadView, thread_id: str, refs: Iterable[bytes], decoder: Decoder
+    core: Core, view: ThreadView, thread_id: str, refs: Iterable[bytes], decoder: Decoder, *, media: bool = True
 ) -> Program[None]:
     """Fetch what is not at hand of everything that `refs` lead to, after decoding has met something that is not.
 
@@ -209,16 +209,16 @@ def fetch_missing(
     decoding, which names it.
     """
     wanted = list(refs)
-    absent, media = decoder.missing(wanted)
+    absent, blobs = decoder.missing(wanted)
     if absent:
         reply = yield Script("fetch", core.layout.thread(thread_id), (b"1", *absent), writes=False)
         fetched = unpair(reply[1:])
         decoder.fetched.update(fetched)
         if reply[0] == view.generation:
             view.confirm(fetched)
-        media = decoder.missing(wanted)[1]
-    if media:
-        yield from fetch_media(core, view, thread_id, media, decoder)
+        blobs = decoder.missing(wanted)[1]
+    if media and blobs:
+        yield from fetch_media(core, view, thread_id, blobs, decoder)
     decoder.final = True
 
 
