@@ -90,7 +90,7 @@ class AnthropicWriter:
 
     def _block(self, block: Block, placed: Placed) -> dict[str, Any]:
         raw = native(block, placed.envelope, api=API)
-        if isinstance(raw, Mapping) and raw.keys() <= _NATIVE_KEYS.get(str(raw.get("type")), raw.keys()):
+        if isinstance(raw, dict) and raw.keys() <= _NATIVE_KEYS.get(str(raw.get("type")), raw.keys()):
             return dict(raw)
         if block.get("annotations"):
             action = "citations of another provider have no form here"

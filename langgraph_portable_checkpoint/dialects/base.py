@@ -312,8 +312,11 @@ class Dialect(Protocol):
 
 def native(block: Block, envelope: MessageEnvelope, *, api: str) -> Any | None:
     """Return the block's raw form if it is unchanged and was written for this API, else None."""
+    raw = block.get("raw")
+    if raw is None:
+        return None
     origin = block.get("origin") or envelope.get("origin") or {}
-    return block.get("raw") if origin.get("api") == api else None
+    return raw if origin.get("api") == api else None
 
 
 def without_raw(block: Block, **changes: Any) -> Block:

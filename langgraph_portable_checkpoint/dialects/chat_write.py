@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import write_arguments
-from .base import blocks_of, native
+from .base import native
 from .chat_hosts import Host
 from .chat_read import API, NAME, REASONING_KEYS
 from .media_parts import base64_of, data_url_of
@@ -84,10 +84,11 @@ class ChatWriter:
     def assistant(self, placed: Placed) -> dict[str, Any]:
         """Spell an assistant message: reasoning field, content, refusal, audio, calls."""
         envelope = placed.envelope
-        message = self._reasoning(envelope)
-        calls = [self._call(block, envelope) for block in blocks_of(envelope, "tool_call", "invalid_tool_call")]
-        refusals = [block["refusal"] for block in blocks_of(envelope, "refusal") if "raw" not in block]
-        audio = next((block["file_id"] for block in blocks_of(envelope, "audio") if "file_id" in block), None)
+        kinds = _by_kind(envelope)
+        message = self._reasoning(kinds.get("reasoning", ()))
+        calls = [self._call(block, envelope) for block in kinds.get("call", ())]
+        refusals = [block["refusal"] for block in kinds.get("refusal", ()) if "raw" not in block]
+        audio = next((block["file_id"] for block in kinds.get("audio", ()) if "file_id" in block), None)
         content = self._content(placed)
         omits = _kept(envelope).get("omits", ())
         if content is not None or "content" not in omits or not calls:
@@ -104,15 +105,13 @@ class ChatWriter:
     def _content(self, placed: Placed) -> Any:
         """Spell texts and parts: a plain text where there is one text that came as one, else a list of parts."""
         envelope = placed.envelope
-        blocks = [block for block in envelope["content"] if block["type"] in _PARTS or block["type"] == "non_standard"]
+        blocks = envelope["content"]
         if envelope["role"] == "assistant":
-            blocks = [block for block in blocks if block["type"] == "text" or "raw" in block]
-            blocks = [block for block in blocks if block["type"] != "audio"]
+            blocks = [block for block in blocks if block["type"] == "text" or _is_part(block)]
         if not blocks:
             return None if envelope["role"] == "assistant" else ""
         parts = [self._part(block, placed) for block in blocks]
-        plain = all(block["type"] == "text" and native(block, envelope, api=API) is None for block in blocks)
-        if plain and len(parts) == 1:
+        if len(parts) == 1 and blocks[0]["type"] == "text" and native(blocks[0], envelope, api=API) is None:
             return parts[0]["text"]
         if not self.host.text_parts and all(part["type"] == "text" for part in parts):
             if len(parts) > 1:
@@ -122,7 +121,7 @@ class ChatWriter:
 
     def _part(self, block: Block, placed: Placed) -> dict[str, Any]:
         raw = native(block, placed.envelope, api=API)
-        if isinstance(raw, Mapping) and self._is_native(raw):
+        if isinstance(raw, dict) and self._is_native(raw):
             return dict(raw)
         if block["type"] == "non_standard":
             return dict(block["value"])
@@ -142,13 +141,12 @@ class ChatWriter:
 
     def _call(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any]:
         raw = native(block, envelope, api=API)
-        if isinstance(raw, Mapping) and self._is_native(raw) and raw.get("id"):
+        if isinstance(raw, dict) and self._is_native(raw) and raw.get("id"):
             return dict(raw)
         function = {"name": block.get("name"), "arguments": write_arguments(block)}
         return {"id": block.get("id"), "type": "function", "function": function}
 
-    def _reasoning(self, envelope: MessageEnvelope) -> dict[str, Any]:
-        blocks = list(blocks_of(envelope, "reasoning"))
+    def _reasoning(self, blocks: Sequence[Block]) -> dict[str, Any]:
         if not blocks or not self.host.reasoning:
             return {}
         if self.host.reasoning == "reasoning_details":
@@ -167,9 +165,23 @@ class ChatWriter:
                 self.lose("C5", "dropped", placed, key, action="the host knows no such key")
 
 
+def _by_kind(envelope: MessageEnvelope) -> dict[str, list[Block]]:
+    """Sort blocks by type; valid and invalid calls are of one kind, in their order."""
+    found: dict[str, list[Block]] = {}
+    for block in envelope["content"]:
+        kind = block["type"]
+        found.setdefault("call" if kind in ("tool_call", "invalid_tool_call") else kind, []).append(block)
+    return found
+
+
 def _kept(envelope: MessageEnvelope) -> Mapping[str, Any]:
-    kept = (envelope.get("extras") or {}).get(NAME)
-    return kept if isinstance(kept, Mapping) else {}
+    extras = envelope.get("extras")
+    return (extras.get(NAME) or {}) if extras else {}
+
+
+def _is_part(block: Block) -> bool:
+    """True for an assistant's refusal or unknown part that stood in content; others have fields of their own."""
+    return block["type"] in ("refusal", "non_standard") and "raw" in block
 
 
 def _detail(block: Block) -> Any:

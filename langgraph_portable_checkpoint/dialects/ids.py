@@ -23,15 +23,11 @@ def digest_id(rule: IdRule, original: str, *, occurrence: int = 0) -> str:
 
     >>> import re
     >>> digest_id(IdRule(pattern=re.compile("[a-zA-Z0-9]{9}"), max_length=9, prefix="", digest_length=9), "toolu_1")
-    'EbjgL52iT'
+    'xk1aw74ba'
     """
     seed = f"{occurrence}\0{original}".encode("utf-8", "surrogatepass")
-    number = int.from_bytes(hashlib.sha256(seed).digest(), "big")
-    letters = []
-    for _ in range(rule.digest_length):
-        number, letter = divmod(number, len(_ALPHABET))
-        letters.append(_ALPHABET[letter])
-    return (rule.prefix + "".join(letters))[: rule.max_length]
+    digest = hashlib.sha512(seed).digest()[: rule.digest_length]
+    return (rule.prefix + "".join([_ALPHABET[byte % 62] for byte in digest]))[: rule.max_length]
 
 
 class IdMap:

@@ -56,8 +56,8 @@ class MistralWriter:
         self.report.add("M8", kind, at=placed, path=path, action=action)
 
     def _kept(self, envelope: MessageEnvelope) -> Mapping[str, Any]:
-        kept = (envelope.get("extras") or {}).get(NAME)
-        return kept if isinstance(kept, Mapping) else {"omits": ("content",)}
+        extras = envelope.get("extras")
+        return (extras.get(NAME) if extras else None) or {"omits": ("content",)}
 
     def _name(self, message: dict[str, Any], placed: Placed) -> None:
         name = placed.envelope.get("name")
@@ -104,7 +104,9 @@ class MistralWriter:
 def _native(block: Block, envelope: MessageEnvelope) -> Mapping[str, Any] | None:
     """Return a block's raw form if it came from Mistral and is spelled as its API does."""
     raw, origin = block.get("raw"), origin_of(block, envelope)
-    if origin.get("provider") != NAME or origin.get("api", API) != API or not isinstance(raw, Mapping):
+    if raw is None:
+        return None
+    if origin.get("provider") != NAME or origin.get("api", API) != API or not isinstance(raw, dict):
         return None
     kind = str(raw.get("type") or ("function" if "function" in raw else ""))
     return raw if raw.keys() <= _NATIVE_KEYS.get(kind, raw.keys()) else None

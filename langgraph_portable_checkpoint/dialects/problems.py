@@ -57,17 +57,20 @@ def _kind(value: Any) -> str:
 
 
 def _not_plain(value: Any, depth: int) -> str:
-    if value is None or isinstance(value, (str, int, float)):
+    kind = type(value)
+    if kind is str or value is None or kind is int or kind is bool or kind is float:
         return ""
     if depth == 0:
         return f"is nested deeper than {MAX_DEPTH}"
-    if isinstance(value, Mapping):
-        if not all(isinstance(key, str) for key in value):
-            return "has a key that is not a text"
-        return next((reason for item in value.values() if (reason := _not_plain(item, depth - 1))), "")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            reason = "has a key that is not a text" if not isinstance(key, str) else _not_plain(item, depth - 1)
+            if reason:
+                return reason
+        return ""
     if isinstance(value, (list, tuple)):
         return next((reason for item in value if (reason := _not_plain(item, depth - 1))), "")
-    return f"holds a {type(value).__name__}, which is not JSON"
+    return "" if isinstance(value, (str, int, float)) else f"holds a {kind.__name__}, which is not JSON"
 
 
 def history_list(payload: Any, keys: Sequence[str], problems: Problems) -> tuple[list[Any], str]:

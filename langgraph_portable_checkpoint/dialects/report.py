@@ -65,7 +65,7 @@ class Loss:
         return f"[{self.rule}] {self.kind} at {where}: {self.action}" + (f" ({self.detail})" if self.detail else "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Placed:
     """A message envelope with its place in the source history; what normaliser and renderers work on.
 

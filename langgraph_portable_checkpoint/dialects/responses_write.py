@@ -225,7 +225,7 @@ class ResponsesWriter:
 def _native(block: Block) -> Mapping[str, Any] | None:
     """Return a block's raw form if it is a part or item as the API spells it."""
     raw = block.get("raw")
-    if not isinstance(raw, Mapping) or not isinstance(raw.get("type"), str):
+    if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
         return None
     return raw if raw.keys() <= _NATIVE_KEYS.get(raw["type"], raw.keys()) else None
 

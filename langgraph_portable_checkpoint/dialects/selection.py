@@ -3,22 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import groupby
+from typing import Final
 
-from ..envelope.facts import fact_of_envelope
-from ..envelope.model import MessageEnvelope
-from ..envelope.turns import spans
+from ..envelope.facts import MessageFact, fact_of_envelope
+from ..envelope.model import MessageEnvelope, Role
+from ..envelope.turns import PHASES, Phase, next_phase, opens_turn
 from .report import Placed
 
 
 def place(conversation: Sequence[MessageEnvelope]) -> list[Placed]:
-    """Give every envelope its index and its turn."""
-    turns = spans([fact_of_envelope(envelope) for envelope in conversation])
-    return [
-        Placed(conversation[index], index, turn)
-        for turn, span in enumerate(turns)
-        for index in range(span.start, span.stop)
-    ]
+    """Give every envelope its index and its turn; `envelope.turns` decides where turns begin."""
+    placed: list[Placed] = []
+    turn = -1
+    phase: Phase | None = None
+    for index, envelope in enumerate(conversation):
+        fact = _fact(envelope)
+        if opens_turn(phase, fact):
+            turn, phase = turn + 1, PHASES[0]
+        phase = next_phase(phase or PHASES[0], fact)
+        placed.append(Placed(envelope, index, turn))
+    return placed
+
+
+def _fact(envelope: MessageEnvelope) -> MessageFact:
+    """Return what decides turns; the same object for messages that look alike, as there may be very many."""
+    extras = envelope.get("extras")
+    if extras is not None and not _SUMMARY_KEYS.isdisjoint(extras):
+        return fact_of_envelope(envelope)
+    role = envelope["role"]
+    asks = role == "assistant" and any(block["type"] == "tool_call" for block in envelope["content"])
+    return _plain_fact(role, role == "user" and envelope.get("typed_by_user", True), asks)
+
+
+@lru_cache(maxsize=32)
+def _plain_fact(role: Role, typed_by_user: bool, asks: bool) -> MessageFact:
+    return MessageFact(role=role, typed_by_user=typed_by_user, tool_calls=(None,) if asks else ())
+
+
+_SUMMARY_KEYS: Final = frozenset({"lc_source", "additional_kwargs", "isCompactSummary"})
+"""Where `envelope.facts` looks for the mark of a summary."""
 
 
 def last_turns(conversation: Sequence[Placed], count: int, *, keep_system: bool = True) -> list[Placed]:
