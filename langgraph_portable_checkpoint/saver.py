@@ -6,7 +6,6 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar, cast
@@ -45,9 +44,6 @@ Version = int | float | str
 OnConflict = Literal["allow", "warn", "raise"]
 DEFAULT_PREFIX: Final = "lpc"
 PAGE: Final = listing.PAGE
-POOL_SIZE: Final = 64
-"""Connections of a client made from a URL; more calls at once than this wait for one."""
-POOL_WAIT_SECONDS: Final = 60
 
 
 class PortableRedisSaver(ConversationMethods, BaseCheckpointSaver[Any]):
@@ -129,25 +125,7 @@ class PortableRedisSaver(ConversationMethods, BaseCheckpointSaver[Any]):
         Raises:
             ValueError: the URL is not one.
         """
-        import redis
-        import redis.asyncio
-
-        redis.connection.parse_url(url)  # type: ignore[no-untyped-call]
-        if cluster:
-            make, make_async = partial(redis.RedisCluster.from_url, url), partial(redis.asyncio.RedisCluster.from_url, url)
-            return cls(_clients=Clients(make=make, make_async=make_async), **options)
-
-        def connect() -> Any:
-            pool = redis.BlockingConnectionPool.from_url(url, max_connections=POOL_SIZE, timeout=POOL_WAIT_SECONDS)
-            return redis.Redis.from_pool(pool)
-
-        def connect_async() -> Any:
-            pool = redis.asyncio.BlockingConnectionPool.from_url(
-                url, max_connections=POOL_SIZE, timeout=POOL_WAIT_SECONDS
-            )
-            return redis.asyncio.Redis.from_pool(pool)
-
-        return cls(_clients=Clients(make=connect, make_async=connect_async), **options)
+        return cls(_clients=Clients.from_url(url, cluster=cluster), **options)
 
     @classmethod
     def embedded(cls, path: str | os.PathLike[str], **options: Any) -> Self:
@@ -161,7 +139,11 @@ class PortableRedisSaver(ConversationMethods, BaseCheckpointSaver[Any]):
         from .storage.embedded import EmbeddedServer
 
         server = EmbeddedServer.open(Path(path))
-        saver = cls.from_url(server.url, **options)
+        try:
+            saver = cls.from_url(server.url, **options)
+        except BaseException:
+            server.close()
+            raise
         saver._on_close = server.close
         return saver
 

@@ -31,9 +31,10 @@ MAY_IMPORT = {
     "dialects": {"errors", "envelope"},
     "storage": {"errors", "envelope"},
     "testing": {"errors", "envelope", "media"},
-    "saver": BELOW_SAVER,
+    "conversation": BELOW_SAVER,
+    "saver": {*BELOW_SAVER, "conversation"},
     "transfer": {*BELOW_SAVER, "saver"},
-    "middleware": {*BELOW_SAVER, "saver"},
+    "middleware": {*BELOW_SAVER, "saver", "transfer"},
     "cli": {*BELOW_SAVER, "saver", "transfer", "middleware"},
 }
 EVERYWHERE = {"langgraph", "langchain_core", "msgpack"}

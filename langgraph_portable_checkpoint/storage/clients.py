@@ -9,11 +9,19 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
+from functools import partial
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
+import redis
+import redis.asyncio
+
 from ..errors import ClientMissingError
+
+POOL_SIZE: Final = 64
+"""Connections of a client made from a URL; more calls at once than this wait for one."""
+POOL_WAIT_SECONDS: Final = 60
 
 Make = Callable[[], Any]
 
@@ -55,6 +63,27 @@ class Clients:
         self._make_async = make_async
         self._by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, _Held] = WeakKeyDictionary()
         self._lock = Lock()
+
+    @classmethod
+    def from_url(cls, url: str, *, cluster: bool = False) -> Clients:
+        """Make clients from a URL, as redis-py parses it.
+
+        Raises:
+            ValueError: the URL is not one.
+        """
+        redis.connection.parse_url(url)  # type: ignore[no-untyped-call]
+        if cluster:
+            return cls(
+                make=partial(redis.RedisCluster.from_url, url),
+                make_async=partial(redis.asyncio.RedisCluster.from_url, url),
+            )
+        pool = {"max_connections": POOL_SIZE, "timeout": POOL_WAIT_SECONDS}
+        return cls(
+            make=lambda: redis.Redis.from_pool(redis.BlockingConnectionPool.from_url(url, **pool)),
+            make_async=lambda: redis.asyncio.Redis.from_pool(
+                redis.asyncio.BlockingConnectionPool.from_url(url, **pool)
+            ),
+        )
 
     @property
     def can_block(self) -> bool:
