@@ -18,7 +18,7 @@ from .call import NAME, app
 from .output import Output
 from .settings import UsageError
 
-COMMANDS: Final = ("demo",)
+COMMANDS: Final = ("demo", "convert", "lint", "save", "resume", "diff", "merge")
 """The modules of the commands, in the order of the help."""
 
 _Wrong: Final[type[Exception]] = typer.BadParameter.__mro__[2]
@@ -84,7 +84,7 @@ def _explain(error: Exception, output: Output) -> int:
     if code == exits.DEFECT:
         text = f"a defect of this program, {type(error).__name__}: {text}. --debug shows where; please report it."
     output.insist(f"{NAME}: {text}")
-    return code
+    return code if output.trouble is None else output.trouble
 
 
 def _words_of(error: Exception) -> str:

@@ -110,6 +110,14 @@ class Call:
         hide_secrets(self.output, settings.redis_url)
         return settings
 
+    def names_server(self) -> bool:
+        """Whether any place names a server."""
+        try:
+            self.settings()
+        except UsageError:
+            return any(self._given.get(name) for name in ("redis_url", "data"))
+        return True
+
     def saver(self) -> PortableRedisSaver:
         """Return the saver, opened at the first call and closed at the end of the command."""
         if self._saver is None:
@@ -145,7 +153,7 @@ Command = Callable[..., int | None]
 
 
 def command(
-    name: str, *, panel: str, server: Literal["yes", "no"] = "yes", **settings: Any
+    name: str, *, panel: str, server: Literal["yes", "no"] = "yes", trouble: int | None = None, **settings: Any
 ) -> Callable[[Command], Command]:
     """Register a command.
 
@@ -153,6 +161,7 @@ def command(
         name: What the user types.
         panel: The heading under which it is listed.
         server: Whether it needs a server, and takes the options that name one.
+        trouble: The exit code of every error; by default each kind has its own.
         settings: As typer's `command` takes them.
     """
 
@@ -161,7 +170,9 @@ def command(
 
         @wraps(function)
         def run(ctx: typer.Context, **values: Any) -> None:
-            _run(function, ctx.obj, values, shared=shared.keys())
+            output = ctx.obj or Output()
+            output.trouble = trouble
+            _run(function, output, values, shared=shared.keys())
 
         run.__signature__ = _signature(function, shared, server)  # type: ignore[attr-defined]  # inspect reads it
         run.__annotations__ = {
@@ -187,8 +198,7 @@ def _signature(function: Command, shared: dict[str, Any], server: str) -> inspec
     return inspect.Signature([context, *keyword_only, *added])
 
 
-def _run(function: Command, output: Output | None, values: dict[str, Any], *, shared: Any) -> None:
-    output = output or Output()
+def _run(function: Command, output: Output, values: dict[str, Any], *, shared: Any) -> None:
     config = values.pop("config", None)
     given = {name: values.pop(name) for name in shared}
     output.json, output.quiet, output.debug = given.pop("json"), given.pop("quiet"), given.pop("debug")

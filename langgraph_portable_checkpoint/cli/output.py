@@ -65,6 +65,7 @@ class Output:
         self.json = False
         self.debug = False
         self.quiet = False
+        self.trouble: int | None = None
         self._secrets: set[str] = set()
 
     def hide(self, *secrets: str | None) -> None:
@@ -206,7 +207,9 @@ def shown(cell: object) -> str:
 def dump_json(value: Any, *, indent: int | None = None, ascii_only: bool = False) -> str:
     """Spell a value as JSON. Bytes become base64, numbers that JSON lacks become null, other objects their text."""
     text = json.dumps(_plain(value), ensure_ascii=ascii_only, indent=indent, allow_nan=False)
-    return text if ascii_only else re.sub("[\ud800-\udfff\x7f-\x9f\u2028\u2029]", _escaped, text)
+    return (
+        text if ascii_only else re.sub("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", _escaped, text)
+    )
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -1,0 +1,70 @@
+"""Files that commands read and write. A file is written whole or not at all; `-` is stdin or stdout."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Final
+
+from .output import Output
+
+STANDARD: Final = Path("-")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a file's bytes."""
+    if path == STANDARD:
+        return sys.stdin.buffer.read()
+    return path.read_bytes()
+
+
+def write_text(path: Path | None, text: str, output: Output) -> None:
+    """Write a text to a file, or to stdout where none is named."""
+    if path is None or path == STANDARD:
+        output.write_raw(text)
+        return
+    with whole_file(path) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a new file beside `path` that takes its place at the end; on any error `path` stays as it was.
+
+    Raises:
+        OSError: the place cannot be written; carries `path`, not the name of the file beside it.
+    """
+    if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
+        with path.open("wb") as file:
+            yield file
+        return
+    target = path.resolve()  # a link goes on pointing where it points
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from None
+    beside = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        beside.chmod(_mode_of(target))
+        beside.replace(target)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from error
+    finally:
+        with suppress(FileNotFoundError):
+            beside.unlink()
+
+
+def _mode_of(path: Path) -> int:
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
