@@ -113,6 +113,21 @@ def test_results_of_parallel_calls_that_hang_beside_the_path_are_found() -> None
     assert losses == []
 
 
+def test_a_result_beside_the_path_that_is_written_twice_counts_once() -> None:
+    envelopes, losses = read(
+        [
+            said("u", None, "q"),
+            answered("a1", "u", "m", use("t1")),
+            answered("a2", "a1", "m", use("t2")),
+            said("r1", "a1", [result("t1")]),
+            said("r1 again", "a1", [result("t1", content="other")]),
+            said("r2", "a2", [result("t2")]),
+        ]
+    )
+    assert [one.get("tool_call_id") for one in envelopes] == [None, None, "t1", "t2"]
+    assert [(loss.rule, loss.kind) for loss in losses] == [("CC3", "dropped")]
+
+
 def test_an_abandoned_branch_is_left_out_and_told() -> None:
     envelopes, losses = read(
         [

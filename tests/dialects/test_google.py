@@ -116,6 +116,22 @@ def test_unsigned_calls_become_text_with_their_results_on_request() -> None:
     assert "rain" in json.dumps(payload)
 
 
+def test_a_run_of_model_contents_becomes_one_where_its_last_calls_a_function() -> None:
+    contents = [
+        {"role": "user", "parts": [{"text": "q"}]},
+        *({"role": "model", "parts": [{"text": text}]} for text in ("a", "b")),
+        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"output": "1"}}}]},
+    ]
+    report = Report(target="google")
+    written = write(read(contents), report=report)["contents"]
+    assert [len(content["parts"]) for content in written] == [1, 3, 1]
+    assert DIALECT.lint(written, ExportOptions()) == []
+    assert [(loss.rule, loss.kind) for loss in report] == [("G6", "merged")]
+    apart = write(read(contents[:3]))["contents"]
+    assert apart == contents[:3]
+
+
 def test_an_empty_text_keeps_its_signature() -> None:
     parts = [{"text": "a", "thoughtSignature": "QQ=="}, {"text": "", "thoughtSignature": "Qg=="}]
     contents = [{"role": "user", "parts": [{"text": "q"}]}, {"role": "model", "parts": parts}]
