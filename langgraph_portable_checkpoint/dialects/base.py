@@ -184,7 +184,8 @@ class ExportOptions:
         server_tools: What becomes of other providers' server-tool items: "drop", or "text" (a summary).
         resolve_media: False reads no blob; such parts become placeholders.
         load_media: Returns the bytes of a MediaRef dict; given by the caller that knows the media store.
-        store: Responses: False (stateless) leaves out item ids and keeps only reasoning that carries itself.
+        store: Responses: False (stateless) replays only reasoning that carries its encrypted content; True also
+            reasoning that the server knows by id.
         account: Account hint of the target, compared with `Origin.account` where both are known.
         for_next_turn: True if the caller appends the next user message; False if the payload is sent as it is.
         strict: Raise LossyExportError instead of returning a lossy export.

@@ -6,11 +6,11 @@ arguments, or a ready object, with the members of `base.Dialect`. Nothing is imp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from typing import Any, Final
 
 from ..errors import DialectError, UnknownDialectError
@@ -34,10 +34,14 @@ LIKELY: Final = 0.3
 """How sure a dialect must be of a payload to be taken for it."""
 
 
+def bundled_names() -> tuple[str, ...]:
+    """Return the names of the dialects that this package brings."""
+    return tuple(_BUNDLED)
+
+
 def dialect_names() -> tuple[str, ...]:
     """Return the names of all dialects, bundled ones first."""
-    here = (name for name, place in _BUNDLED.items() if find_spec(f"{__package__}.{place.partition(':')[0]}"))
-    return (*here, *sorted(_third_parties().keys() - _BUNDLED.keys()))
+    return (*_BUNDLED, *sorted(_third_parties().keys() - _BUNDLED.keys()))
 
 
 def get_dialect(name: str) -> Dialect:
@@ -71,16 +75,27 @@ def _third_parties() -> Mapping[str, Any]:
 
 
 def recognise(payload: Any) -> Dialect:
-    """Return the dialect that is surest that a payload is of it.
+    """Return the dialect that is surest that a payload is of it; of several equally sure ones the first.
 
     Raises:
         UnknownDialectError: None is sure enough.
     """
-    scores = [(get_dialect(name).recognises(payload), -at, name) for at, name in enumerate(dialect_names())]
-    score, _, name = max(scores)
-    if score < LIKELY:
+    known = list(_loadable())
+    surest = max(known, key=lambda dialect: dialect.recognises(payload))  # the first of equals, as listed
+    if surest.recognises(payload) < LIKELY:
         raise UnknownDialectError(
             f"no dialect recognises this payload (a {type(payload).__name__}). "
             f"Name one with from_=: {', '.join(dialect_names())}."
         )
-    return get_dialect(name)
+    return surest
+
+
+def _loadable() -> Iterator[Dialect]:
+    """Yield all dialects; one of another package that cannot be loaded is left out with a warning."""
+    for name in dialect_names():
+        try:
+            yield get_dialect(name)
+        except (DialectError, ImportError, AttributeError) as error:
+            if name in _BUNDLED:
+                raise
+            warnings.warn(f"the dialect {name!r} of another package was left out: {error}", stacklevel=4)

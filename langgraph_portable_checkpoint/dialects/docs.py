@@ -1,0 +1,126 @@
+"""docs/dialects.md, made from the dialects' own tables.
+
+`python -m langgraph_portable_checkpoint.dialects.docs > docs/dialects.md` writes it; a test fails while it differs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+
+from .base import DeclaredLoss, Dialect, ExportOptions
+from .normalise import normaliser_losses
+from .registry import bundled_names, get_dialect
+from .report import LOSS_KINDS
+
+_HEAD = """\
+# Dialects
+
+This page is generated from the tables in `langgraph_portable_checkpoint/dialects/`; change them, then run
+`python -m langgraph_portable_checkpoint.dialects.docs > docs/dialects.md`.
+
+A dialect is a native form of a conversation. `export_messages(messages, to=NAME)` and `export_thread(...)` write it,
+`import_messages(payload, from_=NAME)` reads it, `lint(payload, NAME)` checks any history against its rules. Each change
+that an export or an import makes is a `Loss` in the report, with the rule that asks for it. Never sent to any provider,
+and no loss: usage, stop reasons, tool artifacts, message ids of LangChain.
+"""
+
+
+def render() -> str:
+    """Return the page."""
+    dialects = [get_dialect(name) for name in bundled_names()]
+    parts = [
+        _HEAD,
+        "\n".join(_overview(dialects)),
+        "\n".join(_kinds()),
+        "\n".join(_options()),
+        *("\n".join(_section(dialect)) for dialect in dialects),
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |"
+
+
+def _overview(dialects: Sequence[Dialect]) -> Iterator[str]:
+    rows = (
+        (
+            f"[`{dialect.name}`](#{dialect.name})",
+            dialect.title,
+            "both" if dialect.writes else "import",
+            ", ".join(f"`{profile}`" for profile in dialect.profiles),
+        )
+        for dialect in dialects
+    )
+    yield from _table(("dialect", "form", "direction", "profiles"), rows)
+
+
+def _kinds() -> Iterator[str]:
+    yield "## Kinds of losses\n"
+    yield from _table(("kind", "meaning"), ((f"`{kind}`", meaning) for kind, meaning in LOSS_KINDS.items()))
+
+
+def _options() -> Iterator[str]:
+    """List the export options with their docstring lines, which are the only place that describes them."""
+    text = (ExportOptions.__doc__ or "").partition("Attributes:\n")[2]
+    described: dict[str, str] = {}
+    name = ""
+    for line in text.splitlines():
+        words = line.strip()
+        found, colon, rest = words.partition(": ")
+        if colon and line.startswith(" " * 8) and not line.startswith(" " * 9):
+            name = found
+            described[name] = rest
+        elif name and words:
+            described[name] += f" {words}"
+    yield "## Export options\n"
+    yield from _table(
+        ("option", "default", "meaning"),
+        ((f"`{one.name}`", f"`{_default(one.default)}`", described[one.name]) for one in fields(ExportOptions)),
+    )
+
+
+def _default(value: object) -> str:
+    return repr(value) if isinstance(value, (str, bool, type(None))) else "none"
+
+
+def _section(dialect: Dialect) -> Iterator[str]:
+    yield f"## {dialect.name}\n"
+    yield f"{dialect.title}. {'' if dialect.writes else 'Import only. '}" + _providers(dialect)
+    yield ""
+    yield "Field map:\n"
+    rows = ((field.neutral, f"`{field.native}`", field.note) for field in dialect.FIELD_MAP)
+    yield from _table(("neutral", "native", "note"), rows)
+    if dialect.RULES:
+        yield ""
+        yield "Rules:\n"
+        yield from _table(("rule", "demands", "source"), ((rule.id, rule.text, rule.source) for rule in dialect.RULES))
+    losses = list(_losses(dialect))
+    if losses:
+        yield ""
+        yield "Losses:\n"
+        yield from _table(("rule", "kind", "when"), ((loss.rule, loss.kind, loss.when) for loss in losses))
+
+
+def _providers(dialect: Dialect) -> str:
+    return f"Provider words: {', '.join(dialect.providers)}." if dialect.providers else "Bound to no provider."
+
+
+def _losses(dialect: Dialect) -> Iterator[DeclaredLoss]:
+    if dialect.writes:
+        yield from normaliser_losses(dialect.target(ExportOptions()))
+    yield from dialect.LOSSES
+
+
+def main() -> None:
+    """Print the page."""
+    sys.stdout.write(render())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Dialects by name, by recognition, and from other packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from langgraph_portable_checkpoint.dialects import registry
+from langgraph_portable_checkpoint.dialects.base import Dialect
+from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages, lint
+from langgraph_portable_checkpoint.errors import DialectError, UnknownDialectError
+from tests.dialects.histories import user
+
+SHOUT = '''
+from langgraph_portable_checkpoint.dialects.base import Target
+
+
+class Shout:
+    """A dialect in one file: a list of upper-case texts."""
+
+    name = title = "shout"
+    providers = profiles = ()
+    writes = True
+    FIELD_MAP = RULES = LOSSES = ()
+
+    def target(self, options):
+        return Target(dialect="shout")
+
+    def render(self, conversation, options, report):
+        return {"lines": [placed.envelope["content"][0]["text"].upper() for placed in conversation]}
+
+    def parse(self, payload, options, report):
+        return [{"v": 1, "role": "user", "content": [{"type": "text", "text": line.lower()}]} for line in payload]
+
+    def recognises(self, payload):
+        loud = isinstance(payload, list) and payload and all(isinstance(one, str) and one.isupper() for one in payload)
+        return 1.0 if loud else 0.0
+
+    def lint(self, payload, options):
+        return []
+'''
+
+
+@pytest.fixture
+def other_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Install a package that brings a dialect, and one that is none."""
+    (tmp_path / "shout_dialect.py").write_text(SHOUT)
+    info = tmp_path / "shout_dialect-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shout-dialect\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[langgraph_portable_checkpoint.dialects]\nshout = shout_dialect:Shout\nnothing = shout_dialect:SHOUT_IS_ALL\n"
+    )
+    with (tmp_path / "shout_dialect.py").open("a") as file:
+        file.write("\nSHOUT_IS_ALL = object()\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry._third_parties.cache_clear()
+    registry._load.cache_clear()
+    yield
+    registry._third_parties.cache_clear()
+    registry._load.cache_clear()
+
+
+@pytest.mark.parametrize("name", registry.bundled_names())
+def test_every_bundled_dialect_keeps_the_contract(name: str) -> None:
+    dialect = registry.get_dialect(name)
+    assert isinstance(dialect, Dialect)
+    assert dialect.name == name
+    assert dialect.FIELD_MAP
+    assert len({rule.id for rule in dialect.RULES}) == len(dialect.RULES)
+
+
+@pytest.mark.usefixtures("other_package")
+def test_another_package_adds_a_dialect() -> None:
+    assert "shout" in registry.dialect_names()
+    export = export_messages([user("hi")], "shout")
+    assert export.payload == {"lines": ["HI"]}
+    assert list(export.lines()) == ['"HI"']
+    with pytest.warns(UserWarning, match="'nothing' of another package was left out"):
+        assert import_messages(["HI"]).dialect == "shout"
+    assert lint(["HI"], "shout") == []
+
+
+@pytest.mark.usefixtures("other_package")
+def test_an_entry_point_that_is_no_dialect_is_named() -> None:
+    with pytest.raises(DialectError, match="'nothing' is no dialect"):
+        registry.get_dialect("nothing")
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(UnknownDialectError, match="openai-responses, openai-chat, anthropic"):
+        registry.get_dialect("antropic")
+
+
+@pytest.mark.parametrize("payload", [None, 1, [], {}, [1], [{"foo": 1}], {"messages": 3}, "[]", "{}"])
+def test_what_no_dialect_recognises_is_refused(payload: object) -> None:
+    with pytest.raises(UnknownDialectError, match="from_="):
+        import_messages(payload)
