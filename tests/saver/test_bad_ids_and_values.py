@@ -13,7 +13,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph_portable_checkpoint import errors
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import chain, checkpoint, config, metadata
-from tests.saver.conftest import SaverFactory, not_yet
+from tests.saver.conftest import SaverFactory
 from tests.saver.model import ModelSaver
 from tests.saver.same import assert_same, comparable
 
@@ -228,8 +228,8 @@ def _dump(factory: SaverFactory) -> dict[bytes, Any]:
 @pytest.mark.parametrize(
     "durability",
     [
-        pytest.param("sync", marks=not_yet("a refused put leaves its thread in the registry")),
-        pytest.param("async", marks=not_yet("writes for a checkpoint whose put was refused bring the thread back")),
+        "sync",
+        "async",
     ],
 )
 def test_thread_deleted_during_a_run_is_not_brought_back(
@@ -255,7 +255,6 @@ def test_thread_deleted_during_a_run_is_not_brought_back(
     assert [key for key in make_saver.stored() if not key.endswith(b":gone")] == []
 
 
-@not_yet("the tombstone of a thread without a checkpoint names no id")
 def test_late_writers_of_a_thread_that_only_had_writes_are_refused(saver: Any, calls: Calls) -> None:
     place = config("t", "5")
     calls.put_writes(saver, place, [("n", 1)], "task")

@@ -20,7 +20,6 @@ from langgraph_portable_checkpoint import PortableRedisSaver, errors
 from tests.conftest import TlsEndpoint
 from tests.saver.calls import AsyncCalls, Calls
 from tests.saver.checkpoints import chain, config
-from tests.saver.conftest import not_yet
 from tests.saver.graphs import SCENARIOS, Play
 from tests.servers import Cluster, Room, SentinelSetup
 
@@ -87,7 +86,6 @@ def test_blocking_call_without_a_blocking_client_is_refused(server: Room) -> Non
     asyncio.run(main())
 
 
-@not_yet("cluster clients of redis 8 want command names as text")
 def test_cluster_clients(server: Room, cluster: Cluster) -> None:
     with cluster.client() as client, asyncio.Runner() as runner:
         async_client = cluster.async_client()

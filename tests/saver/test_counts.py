@@ -13,7 +13,7 @@ from tests.conftest import AclUser
 from tests.proxy import Proxy
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import chain, checkpoint, config, metadata
-from tests.saver.conftest import SaverFactory, not_yet
+from tests.saver.conftest import SaverFactory
 from tests.saver.graphs import SCENARIOS, Play
 from tests.servers import ACL_COMMANDS, Cluster, Server, command_counts
 
@@ -333,7 +333,6 @@ def test_user_with_the_published_commands_and_prefix_can_do_everything(
     assert list(saver.list(None))
 
 
-@not_yet("cluster clients of redis 8 want command names as text")
 def test_cluster_serves_graphs_and_every_operation(make_saver: SaverFactory, cluster: Cluster, calls: Calls) -> None:
     saver = make_saver(cluster.url, cluster=True)
     for number, scenario in enumerate(SCENARIOS.values()):
