@@ -171,6 +171,14 @@ def test_what_expires_during_the_turn_counts_as_expired(run: Run) -> None:
     assert run([question(OLD)], table(soon), Provider(), margin=timedelta(0)).changed == ()
 
 
+def test_bytes_that_expired_under_two_names_are_uploaded_once(run: Run) -> None:
+    provider = Provider()
+    other = Upload(uri=BASE + "other", expires_at=NOW - HOUR)
+    refreshed = run([question(OLD), question(other.uri)], table(EXPIRED, other), provider)
+    assert refreshed.values == (question(NEW), question(NEW))
+    assert provider.asked == [("fetch", SHA), ("upload", DATA)]
+
+
 def test_links_that_do_not_expire_are_left_alone(run: Run) -> None:
     link = HumanMessage([{"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}])
     provider = Provider()

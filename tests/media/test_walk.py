@@ -308,6 +308,21 @@ def test_media_that_are_not_loaded_become_references() -> None:
     }
 
 
+def test_one_placeholder_stands_for_a_part_with_two_media() -> None:
+    part = {
+        "type": "video",
+        "base64": b64(RAW),
+        "mime_type": "video/mp4",
+        "extras": {"data": b64(PNG), "format": "png"},
+    }
+    value, holes = take_all([part])
+    assert [hole.part for hole in holes] == [1, 1]
+    for order in (holes, holes[::-1]):
+        assert fill(value, order, lambda hole: Missing("gone")) == [{"type": "text", "text": "gone"}]
+        lost = fill(value, order, lambda hole: Missing("gone") if hole.mime_type == "image/png" else RAW)
+        assert lost == [{"type": "text", "text": "gone"}]
+
+
 def test_an_image_inside_a_tool_result_is_replaced_alone() -> None:
     result = {"type": "tool_result", "tool_use_id": "t", "content": [PARTS["anthropic image"], {"type": "text"}]}
     value, holes = take_all([result])
