@@ -49,7 +49,7 @@ ONLY_IN = {
     "Crypto": ("storage/",),
     # These two come with langgraph; its serializer's bytes are made with the one and name classes of the other.
     "ormsgpack": ("storage/", "envelope/", "serde", "transfer/"),
-    "pydantic": ("storage/", "envelope/", "serde"),
+    "pydantic": ("storage/", "envelope/", "media/", "dialects/", "serde"),
 }
 
 

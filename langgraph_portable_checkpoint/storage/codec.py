@@ -47,7 +47,7 @@ from .items import (
     parse_item,
 )
 from .known import Flat, KnownMessages, flatten_all
-from .messages import Prototype
+from .messages import STANDARD, Prototype
 from .sequences import EMPTY, FANOUT, Entry, Sequenced, levels_of, sequence
 
 INLINE_BYTES: Final = 64
@@ -145,11 +145,15 @@ class ValueCodec:
 
     def load_message(self, envelope: Mapping[str, Any], message_id: str | None) -> Any:
         """Rebuild a message exactly as the serializer would."""
-        return self.load("msgpack", self.message_bytes(envelope, message_id))
+        return self.load_native(self.message_bytes(envelope, message_id))
+
+    def load_native(self, data: bytes) -> Any:
+        """Deserialize what LangGraph's encoder made; with a foreign serializer, of messages it is known to agree on."""
+        return self.load("msgpack", data) if self.native else _STRICT.loads_typed(("msgpack", data))
 
     def message_fields(self, envelope: Mapping[str, Any], message_id: str | None) -> tuple[str, str, dict[str, Any]]:
         """Rebuild module, class name and fields of a message."""
-        return from_envelope(envelope, id=message_id, loads=lambda data: self.load("msgpack", data))
+        return from_envelope(envelope, id=message_id, loads=self.load_native)
 
     def message_bytes(self, envelope: Mapping[str, Any], message_id: str | None) -> bytes:
         """Rebuild the bytes that LangGraph's encoder makes of the message."""
@@ -159,6 +163,7 @@ class ValueCodec:
 
 
 _NATIVE: Final = JsonPlusSerializer()
+_STRICT: Final = JsonPlusSerializer(allowed_msgpack_modules=None)
 
 
 def _native_encode(value: Any) -> bytes:
@@ -369,10 +374,16 @@ class Encoder:
         lead = (envelope.get("state") or {}).get("lead", 0)
         named = [dict(block) for block in blocks]
         for hole, ref in zip(holes, refs, strict=True):
-            at = hole.path[1] + lead if hole.path[0] == "content" and len(hole.path) > 1 and type(hole.path[1]) is int else -1
+            at = (
+                hole.path[1] + lead
+                if hole.path[0] == "content" and len(hole.path) > 1 and type(hole.path[1]) is int
+                else -1
+            )
             if hole.kind == "media" and 0 <= at < len(named):
                 named[at]["media"] = {"ref": ref, "mime_type": hole.mime_type, "size_bytes": hole.size_bytes}
-        if _native_encode(from_envelope({**envelope, "content": named}, id=None)[2]) == _native_encode({**fields, "id": None}):
+        if _native_encode(from_envelope({**envelope, "content": named}, id=None)[2]) == _native_encode(
+            {**fields, "id": None}
+        ):
             envelope["content"] = named
 
     def _blob_of_message(self, message: BaseMessage) -> Entry:
@@ -381,8 +392,11 @@ class Encoder:
 
     def _agrees(self, message: BaseMessage) -> bool:
         """Check that a foreign serializer gives this message back as LangGraph's encoder would."""
+        if type(message) not in STANDARD:
+            return False
         back = self.codec.load(*self.codec.dump(message))
-        return type(back) is type(message) and _native_encode(back) == _native_encode(message)
+        ours = _STRICT.loads_typed(("msgpack", _native_encode(message)))
+        return type(back) is type(ours) and _native_encode(back) == _native_encode(ours)
 
 
 def _emptied(fields: dict[str, Any], holes: Sequence[Any]) -> dict[str, Any]:
@@ -749,4 +763,4 @@ class Decoder:
         module, name, fields = self.codec.message_fields(envelope, message_id)
         whole = self._fill(fields, wires)
         packed = _native_encode((module, name, whole, "model_validate_json"))
-        return self.codec.load("msgpack", ormsgpack.packb(ormsgpack.Ext(EXT_PYDANTIC_V2, packed)))
+        return self.codec.load_native(ormsgpack.packb(ormsgpack.Ext(EXT_PYDANTIC_V2, packed)))

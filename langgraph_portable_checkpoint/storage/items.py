@@ -23,6 +23,7 @@ them; the digest covers kind, refs and plain body, so an item cannot be altered,
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final, Protocol
@@ -109,16 +110,27 @@ class PlainSealer:
 
 
 class SerdeSealer:
-    """Passes every body through the caller's own serializer, so a serializer that encrypts encrypts everything."""
+    """Passes every body through the caller's own serializer, so a serializer that encrypts encrypts everything.
+
+    A serializer that cannot take bytes is given them as base64 text.
+    """
 
     sealed = True
 
     def __init__(self, serde: SerializerProtocol) -> None:
         self._serde = serde
         self._must_encrypt = isinstance(serde, EncryptedSerializer)
+        self._as_text = not self._takes_bytes()
+
+    def _takes_bytes(self) -> bool:
+        probe = b"\x00probe\xff"
+        try:
+            return bool(self._serde.loads_typed(self._serde.dumps_typed(probe)) == probe)
+        except (TypeError, ValueError, KeyError, AttributeError, NotImplementedError):
+            return False
 
     def seal(self, data: bytes) -> list[Any]:
-        return list(self._serde.dumps_typed(data))
+        return list(self._serde.dumps_typed(b64encode(data).decode() if self._as_text else data))
 
     def open(self, stored: list[Any], *, what: str, where: str) -> bytes:
         type_, data = stored
@@ -135,6 +147,8 @@ class SerdeSealer:
                 reason=f"the serializer cannot open it ({type(error).__name__})",
                 fix="Check that the key is the one this thread was written with; otherwise the data was altered.",
             ) from error
+        if self._as_text and isinstance(opened, str):
+            opened = b64decode(opened)
         if not isinstance(opened, bytes):
             raise CorruptRecordError(what, where=where, reason="the serializer gave back something else than bytes")
         return opened

@@ -45,7 +45,6 @@ class Sequenced:
             refs += self.pages[level - 1][taken:whole]
         return self.entries[size - size % FANOUT :], tuple(refs)
 
-
     def is_named(self, entry: Entry) -> bool:
         """Tell whether an entry names this very sequence."""
         if entry.wire[0] != len(self.entries):

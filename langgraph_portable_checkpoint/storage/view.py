@@ -19,6 +19,7 @@ from .known import KnownMessages
 from .sequences import Entry, Sequenced
 
 MAX_RECORDS: Final = 64
+MAX_DELETED: Final = 4096
 MAX_STORED: Final = 200_000
 
 
@@ -83,6 +84,8 @@ class Views:
         self.limit = limit
         self._views: OrderedDict[str, ThreadView] = OrderedDict()
         self._lock = Lock()
+        self.deleted: dict[str, None] = {}
+        """Threads deleted through here and not read or begun anew since; the oldest are forgotten."""
 
     def get(self, thread_id: str) -> ThreadView | None:
         """Return the view of a thread, marking it as used."""
@@ -99,6 +102,14 @@ class Views:
             self._views.move_to_end(thread_id)
             while len(self._views) > self.limit:
                 self._views.popitem(last=False)
+
+    def note_deleted(self, thread_id: str) -> None:
+        """Forget a thread, and remember that it was deleted: a run that goes on must not bring it back."""
+        with self._lock:
+            self._views.pop(thread_id, None)
+            self.deleted[thread_id] = None
+            if len(self.deleted) > MAX_DELETED:
+                del self.deleted[next(iter(self.deleted))]
 
     def drop(self, thread_id: str) -> None:
         """Forget a thread."""

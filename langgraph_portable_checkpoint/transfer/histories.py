@@ -130,9 +130,7 @@ def _dangling(messages: Sequence[BaseMessage]) -> frozenset[str]:
 def _unresolved(saver: PortableRedisSaver, config: RunnableConfig) -> _Found:
     """Read envelopes without their media."""
     named = config["configurable"]
-    program = reading.conversation(
-        saver._core, named["thread_id"], named["checkpoint_ns"], named.get("checkpoint_id")
-    )
+    program = reading.conversation(saver._core, named["thread_id"], named["checkpoint_ns"], named.get("checkpoint_id"))
     found = saver._run(program)
     if found is None:
         raise _absent(config)
@@ -229,7 +227,9 @@ def import_thread(
         saver.delete_thread(thread_id)
     version = saver.get_next_version(None, None)
     checkpoint = _checkpoint(channel, with_ids(imported.messages), version)
-    saver.put(config, checkpoint, {"source": "update", "step": 0, "parents": {}, **(metadata or {})}, {channel: version})  # type: ignore[typeddict-item]
+    saver.put(
+        config, checkpoint, {"source": "update", "step": 0, "parents": {}, **(metadata or {})}, {channel: version}
+    )  # type: ignore[typeddict-item]
     return imported
 
 

@@ -14,11 +14,6 @@ from tests.saver.model import ModelSaver
 from tests.servers import Room
 
 
-def not_yet(reason: str) -> pytest.MarkDecorator:
-    """Mark what the saver still gets wrong; the mark must go as soon as the test passes."""
-    return pytest.mark.xfail(strict=True, reason=reason)
-
-
 class SaverFactory:
     """Makes savers on a room's server and prefix, and closes them at the end of the test."""
 

@@ -15,7 +15,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph_portable_checkpoint import errors
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import checkpoint, config, metadata, put_all
-from tests.saver.conftest import SaverFactory, not_yet
+from tests.saver.conftest import SaverFactory
 from tests.saver.graphs import SCENARIOS
 from tests.saver.model import ModelSaver
 from tests.saver.same import assert_same, comparable
@@ -274,12 +274,7 @@ CUSTOM: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
 }
 
 
-ONLY_JSON = not_yet("a serializer that cannot store bytes meets bytes in messages")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=ONLY_JSON if name in ("json", "json, long list") else ()) for name in CUSTOM]
-)
+@pytest.mark.parametrize("name", CUSTOM)
 def test_users_serializer_stores_what_it_stores_in_memory(make_saver: SaverFactory, calls: Calls, name: str) -> None:
     serde, value = CUSTOM[name][0](), CUSTOM[name][1]
     saver, memory = make_saver(serde=serde), ModelSaver(serde=serde)

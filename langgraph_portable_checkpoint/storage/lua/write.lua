@@ -8,6 +8,7 @@ local place = ARGV[5] .. '\0' .. ARGV[6]
 if lease_refuses(ARGV[8]) then return {'leased'} end
 local gone = redis.call('GET', GONE)
 if gone and ARGV[6] <= gone and redis.call('HEXISTS', CKPTS, place) == 0 then return {'deleted'} end
+if gone and ARGV[1] ~= '' and redis.call('EXISTS', META) == 0 then return {'deleted'} end
 local differs = agree(ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 if differs then return differs end
 note_holder(ARGV[8])
@@ -43,5 +44,7 @@ if ARGV[at] ~= '' and (redis.call('HGET', META, 'th') or '') == ARGV[at] then
   redis.call('HSET', TURNS, ARGV[at + 1], ARGV[at + 2])
   marked = '1'
 end
+local top = redis.call('HGET', META, 'm')
+if not top or top < ARGV[6] then redis.call('HSET', META, 'm', ARGV[6]) end
 touch(ARGV[7])
 return {'ok', redis.call('HGET', META, 'g'), marked}

@@ -15,8 +15,10 @@ from typing import Any, Final
 
 from langgraph.checkpoint.base import Checkpoint
 
+from ..codec import Decoder
 from ..effects import Batch, Command, Effect, Program, Script
-from .core import Core
+from ..records import CheckpointRecord, WriteRecord, load_writes
+from .core import Core, broken, fetch_missing, open_record, read_record
 from .write import put, put_writes
 
 WINDOW_BYTES: Final = 4 * 1024 * 1024
@@ -117,7 +119,7 @@ def put_many(core: Core, thread_id: str, operations: Iterable[Operation]) -> Pro
         if window.is_full:
             yield from _send(steady, thread_id, window)
     name = thread_id.encode()
-    window.collect(Batch((Command((b"ZADD", core.layout.registry(core.layout.shard_of(name)), core.now_ms(), name)),)))
+    window.collect(Batch((Command(("ZADD", core.layout.registry(core.layout.shard_of(name)), core.now_ms(), name)),)))
     yield from _send(steady, thread_id, window)
 
 
@@ -184,3 +186,32 @@ def _send(core: Core, thread_id: str, window: _Window) -> Program[bool]:
     for operation in operations:
         yield from _program(core, thread_id, operation)
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """A checkpoint as it is stored, its values not yet decoded."""
+
+    record: CheckpointRecord
+    writes: Sequence[WriteRecord]
+    decoder: Decoder
+
+
+def read_back(core: Core, thread_id: str, places: Sequence[bytes]) -> Program[dict[bytes, ReadBack]]:
+    """Read checkpoints by place, without decoding their values. Two round trips, one more for media."""
+    core.check_open()
+    reply = yield Script("list", core.layout.thread(thread_id), (b"names", *places), writes=False)
+    if len(reply) > 2 and reply[2] == b"broken" and not reply[0]:
+        raise broken(thread_id)
+    if not reply[0]:
+        return {}
+    view, where = core.view_of(reply[0], reply[1], thread_id), f"thread {thread_id!r}"
+    rows = [
+        (at, open_record(view, at, data, thread_id), load_writes(frames, place=at, secrets=view.secrets, where=where))
+        for at, data, frames in zip(reply[2::3], reply[3::3], reply[4::3], strict=True)
+    ]
+    decoder = core.decoder(view, thread_id, {})
+    refs = [ref for _, parsed, _ in rows for ref in parsed.refs]
+    refs += [ref for _, _, writes in rows for write in writes for ref in write.entry.refs]
+    yield from fetch_missing(core, view, thread_id, refs, decoder)
+    return {at: ReadBack(read_record(core, parsed, decoder), writes, decoder) for at, parsed, writes in rows}

@@ -161,19 +161,24 @@ def unpair(flat: Iterable[bytes]) -> dict[bytes, bytes]:
 
 
 def registered(core: Core, thread_id: str, script: Script, run_id: str | None, *, fresh: bool) -> Program[Any]:
-    """Run a writing script; a thread or run that this client meets first is registered before it, in the same batch."""
+    """Run a writing script; a thread or run that this client meets first is registered before it, in the same batch.
+
+    A registration whose write is refused is taken back, unless someone has renewed it since.
+    """
     calls: list[Script | Command] = []
     name = thread_id.encode()
+    shard = core.layout.registry(core.layout.shard_of(name))
+    now = core.now_ms()
     if fresh:
-        shard = core.layout.registry(core.layout.shard_of(name))
-        calls.append(Command((b"ZADD", shard, core.now_ms(), name)))
+        calls.append(Command(("ZADD", shard, now, name)))
     if run_id is not None:
         digest = run_digest(run_id)
-        shard = core.layout.run_index(core.layout.shard_of(digest))
-        calls.append(Command((b"ZADD", shard, 0, digest + name)))
+        calls.append(Command(("ZADD", core.layout.run_index(core.layout.shard_of(digest)), 0, digest + name)))
     if not calls:
         return (yield script)
     replies = yield Batch((*calls, script))
+    if fresh and replies[-1][0] in (b"deleted", b"leased"):
+        yield Batch((Script("forget", (shard,), (now + 1, name)),))
     return replies[-1]
 
 
@@ -225,7 +230,7 @@ def fetch_missing(
 def fetch_media(core: Core, view: ThreadView, thread_id: str, refs: list[bytes], decoder: Decoder) -> Program[None]:
     """Fetch media bytes and check them; what cannot be had is noted in `decoder.lost`. One call, one more for a store."""
     keys = core.layout.thread(thread_id)
-    stored, table = yield Batch((Command((b"HMGET", keys[6], *refs)), Command((b"HMGET", keys[7], *refs))))
+    stored, table = yield Batch((Command(("HMGET", keys[6], *refs)), Command(("HMGET", keys[7], *refs))))
     wanted: dict[bytes, tuple[str, str]] = {}
     for ref, data, record in zip(refs, stored, table, strict=True):
         if data is not None:

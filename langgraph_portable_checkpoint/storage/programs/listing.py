@@ -56,7 +56,7 @@ def all_places(core: Core, thread_id: str, query: Query) -> Program[list[bytes]]
     """List the places of a thread's checkpoints that a query names, newest first. One round trip."""
     core.check_open()
     index = core.layout.thread(thread_id)[3]
-    (members,) = yield Batch((Command((b"ZRANGE", index, 0, -1)),))
+    (members,) = yield Batch((Command(("ZRANGE", index, 0, -1)),))
     named = [place for place in members if query.names(place)]
     return sorted(named, key=lambda place: split_place(place)[::-1], reverse=True)
 
@@ -172,7 +172,7 @@ class _Descending(str):
 def open_all(core: Core) -> Program[AllThreads]:
     """Find all threads. Two round trips on a standalone server, plus one when registrations have gone stale."""
     core.check_open()
-    shards = yield Batch(tuple(Command((b"ZRANGE", core.layout.registry(shard), 0, -1)) for shard in range(SHARDS)))
+    shards = yield Batch(tuple(Command(("ZRANGE", core.layout.registry(shard), 0, -1)) for shard in range(SHARDS)))
     names = [name for shard in shards for name in shard]
     if not names:
         return AllThreads([])
@@ -232,7 +232,7 @@ def _pick(core: Core, state: AllThreads, query: Query, count: int) -> Program[li
 def _look_into(core: Core, state: AllThreads, query: Query) -> Program[None]:
     threads = [thread for _, thread in state.waiting[-LOAD:]]
     del state.waiting[-LOAD:]
-    replies = yield Batch(tuple(Command((b"ZRANGE", core.layout.thread(thread)[3], 0, -1)) for thread in threads))
+    replies = yield Batch(tuple(Command(("ZRANGE", core.layout.thread(thread)[3], 0, -1)) for thread in threads))
     for thread, members in zip(threads, replies, strict=True):
         named = [place for place in members if query.names(place)]
         _keep_open(state, thread, sorted(named, key=lambda place: split_place(place)[::-1]))

@@ -44,9 +44,8 @@ def get_tuple(
     raise AssertionError("the server keeps saying that records are current which this client does not have")
 
 
-def _read(
-    core: Core, thread_id: str, ns: str, checkpoint_id: str | None
-) -> Program[_Found | None]:
+def _read(core: Core, thread_id: str, ns: str, checkpoint_id: str | None) -> Program[_Found | None]:
+    core.views.deleted.pop(thread_id, None)
     view = core.views.get(thread_id)
     place = spell_place(ns, checkpoint_id or "")
     guess = place if checkpoint_id is not None else (view.heads.get(ns, b"") if view else b"")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ...envelope.model import MessageEnvelope
@@ -12,6 +12,7 @@ from ...envelope.turn_log import StoredTurn, Totals, add_turns, derive_turns, no
 from ...envelope.turn_model import TurnMessage, TurnRecord
 from ...envelope.turn_pending import is_finished, pending_of
 from ...envelope.turn_wire import load_page, load_turn
+from ...envelope.turns import Pending
 from ..codec import Decoder, NotAtHandError
 from ..effects import Batch, Command, Program, Script
 from ..items import MESSAGE
@@ -73,7 +74,7 @@ def _with_pages(core: Core, view: ThreadView, thread_id: str, records: list[Turn
     names = [turn_field(r["turn"], page) for r in records for page in range(r.get("pages", 0))]
     if not names:
         return [StoredTurn(record) for record in records]
-    (found,) = yield Batch((Command((b"HMGET", core.layout.thread(thread_id)[5], *names)),))
+    (found,) = yield Batch((Command(("HMGET", core.layout.thread(thread_id)[5], *names)),))
     where = f"thread {thread_id!r}"
     pages = {
         name: load_page(unseal(view, name, data or b"", where=where), where=f"page {name.decode()} of {where}")
@@ -183,9 +184,20 @@ def derived_turns(
         return []
     _, known = yield from read_log(core, found.view, thread_id)
     mark = stamp(core, thread_id, ns, split_place(found.place)[1], channel=found.channel)
-    pending = pending_of(found.writes, failed_at=mark.at)
+    pending = _with_known_error(pending_of(found.writes, failed_at=mark.at), known)
     turns = derive_turns(found.messages, stamp=mark, pending=pending, known=known)
     return (yield from _with_messages(core, found.view, thread_id, turns, media=media))
+
+
+def _with_known_error(pending: Pending, known: Sequence[StoredTurn]) -> Pending:
+    """Take the error's record from the log, which knows when it happened, where it is the same error."""
+    found = pending.error
+    logged = [turn.record["error"] for turn in known]
+    same = [error for error in logged if found and error and [error[k] for k in _SAME] == [found[k] for k in _SAME]]
+    return replace(pending, error=same[-1]) if same else pending
+
+
+_SAME: Final = ("type", "message")
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +276,7 @@ def thread_info(core: Core, thread_id: str) -> Program[ThreadInfo | None]:
 def registry_page(core: Core, shard: int) -> Program[list[str]]:
     """List the thread ids of one registry shard, in order of their names. One round trip."""
     core.check_open()
-    (names,) = yield Batch((Command((b"ZRANGE", core.layout.registry(shard), 0, -1)),))
+    (names,) = yield Batch((Command(("ZRANGE", core.layout.registry(shard), 0, -1)),))
     return sorted(name.decode() for name in names)
 
 
@@ -294,7 +306,6 @@ def fail_turn(core: Core, thread_id: str, error: BaseException) -> Program[None]
     from ...envelope.turn_pending import error_entry
     from ...envelope.turn_record import mark_turn
     from ...envelope.turn_wire import dump_turn
-    from ...envelope.turns import Pending
 
     reply = yield Script("turns", core.layout.thread(thread_id), (-1, 1), writes=False)
     if len(reply) < 7 or not reply[6]:

@@ -36,10 +36,10 @@ def delete_thread(core: Core, thread_id: str) -> Program[Deleted]:
     """
     core.check_open()
     reply = yield Script("delete", core.layout.thread(thread_id), (TOMBSTONE_TTL_MS,))
-    core.views.drop(thread_id)
+    core.views.note_deleted(thread_id)
     name = thread_id.encode()
-    calls = [Command((b"ZREM", core.layout.registry(core.layout.shard_of(name)), name))]
-    calls += [Command((b"ZREM", core.layout.run_index(core.layout.shard_of(run)), run + name)) for run in reply[4]]
+    calls = [Command(("ZREM", core.layout.registry(core.layout.shard_of(name)), name))]
+    calls += [Command(("ZREM", core.layout.run_index(core.layout.shard_of(run)), run + name)) for run in reply[4]]
     if reply[0]:
         yield Batch(tuple(calls))
     return Deleted(thread_id, *(int(count) for count in reply[:4]))
@@ -53,9 +53,9 @@ def all_records(core: Core, thread_id: str) -> Program[tuple[ThreadView, Records
     keys = core.layout.thread(thread_id)
     meta, flat, written = yield Batch(
         (
-            Command((b"HMGET", keys[0], b"g", b"k")),
-            Command((b"HGETALL", keys[2])),
-            Command((b"HKEYS", keys[4])),
+            Command(("HMGET", keys[0], b"g", b"k")),
+            Command(("HGETALL", keys[2])),
+            Command(("HKEYS", keys[4])),
         )
     )
     if meta[0] is None:
@@ -101,7 +101,7 @@ def remove_checkpoints(core: Core, thread_id: str, choose: Choose, token: bytes 
 
 def _unregister(core: Core, thread_id: str) -> Program[None]:
     name = thread_id.encode()
-    yield Batch((Command((b"ZREM", core.layout.registry(core.layout.shard_of(name)), name)),))
+    yield Batch((Command(("ZREM", core.layout.registry(core.layout.shard_of(name)), name)),))
 
 
 def keep_latest(records: Records) -> set[bytes]:
@@ -153,7 +153,7 @@ def delete_for_runs(core: Core, run_ids: Sequence[str]) -> Program[int]:
     core.check_open()
     digests = [run_digest(run_id) for run_id in run_ids]
     calls = tuple(
-        Command((b"ZRANGEBYLEX", core.layout.run_index(core.layout.shard_of(d)), b"[" + d, b"(" + _after(d)))
+        Command(("ZRANGEBYLEX", core.layout.run_index(core.layout.shard_of(d)), b"[" + d, b"(" + _after(d)))
         for d in digests
     )
     if not calls:
@@ -165,7 +165,7 @@ def delete_for_runs(core: Core, run_ids: Sequence[str]) -> Program[int]:
     for thread_id in sorted(threads):
         removed += yield from remove_checkpoints(core, thread_id, lambda records: _of_runs(records, wanted))
     cleaning = tuple(
-        Command((b"ZREM", core.layout.run_index(core.layout.shard_of(digest)), *members))
+        Command(("ZREM", core.layout.run_index(core.layout.shard_of(digest)), *members))
         for digest, members in zip(digests, found, strict=True)
         if members
     )
@@ -199,8 +199,8 @@ def copy_thread(core: Core, source: str, target: str) -> Program[None]:
     generation = core.random_bytes(12).hex().encode()
     name = target.encode()
     registry = core.layout.registry(core.layout.shard_of(name))
-    runs = [Command((b"ZADD", core.layout.run_index(core.layout.shard_of(run)), 0, run + name)) for run in dump[10]]
-    yield Batch((Command((b"ZADD", registry, core.now_ms(), name)), *runs))
+    runs = [Command(("ZADD", core.layout.run_index(core.layout.shard_of(run)), 0, run + name)) for run in dump[10]]
+    yield Batch((Command(("ZADD", registry, core.now_ms(), name)), *runs))
     key = core.reseal_key(dump[1], source, target)
     head = (generation, key, name, core.ttl_arg, dump[3], dump[11])
     for items, blobs in _stages(unpair(dump[4]), unpair(dump[8])):

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
-from ...envelope.facts import fact_of_envelope, fact_of_message
+from ...envelope.facts import MessageFact, fact_of_envelope, fact_of_message
 from ...envelope.turn_log import StoredTurn, TurnChanges, changed_turns, derive_turns
 from ...envelope.turn_model import Stamp, TurnMessage, TurnRecord
 from ...envelope.turn_pending import pending_of
@@ -70,7 +70,10 @@ class TurnWrite:
 @cache
 def versions() -> tuple[tuple[str, str], tuple[str, str]]:
     """Name the framework and this package, with their versions."""
-    return ("langgraph", _version("langgraph")), ("langgraph-portable-checkpoint", _version("langgraph-portable-checkpoint"))
+    return ("langgraph", _version("langgraph")), (
+        "langgraph-portable-checkpoint",
+        _version("langgraph-portable-checkpoint"),
+    )
 
 
 def _version(distribution: str) -> str:
@@ -80,7 +83,9 @@ def _version(distribution: str) -> str:
         return "unknown"
 
 
-def stamp(core: Core, thread_id: str, ns: str, checkpoint_id: str, *, run_id: Any = None, channel: str = "messages") -> Stamp:
+def stamp(
+    core: Core, thread_id: str, ns: str, checkpoint_id: str, *, run_id: Any = None, channel: str = "messages"
+) -> Stamp:
     """Say who writes a turn, now."""
     framework, writer = versions()
     return Stamp(
@@ -130,7 +135,9 @@ def unseal(view: ThreadView, name: bytes, data: bytes, *, where: str) -> bytes:
     """Invert `seal`."""
     if not view.secrets.sealer.sealed:
         return data
-    body = parse_record(TURN, data, secrets=view.secrets, place=b"turn\0" + name, what="turn envelope", where=where).body
+    body = parse_record(
+        TURN, data, secrets=view.secrets, place=b"turn\0" + name, what="turn envelope", where=where
+    ).body
     return bytes(body)
 
 
@@ -142,12 +149,18 @@ def opened(view: ThreadView, tail: Tail, thread_id: str) -> TurnRecord | None:
     return load_turn(unseal(view, turn_field(tail.turns - 1), tail.last, where=where), where=where)
 
 
-def turn_messages(entries: Sequence[Entry], messages: Sequence[Any]) -> list[TurnMessage]:
-    """See messages as the turn log does."""
+def turn_messages(decoder: Decoder, entries: Sequence[Entry], messages: Sequence[Any]) -> list[TurnMessage]:
+    """See messages as the turn log does; those with media from their envelopes, which name the media."""
     return [
-        TurnMessage(entry.refs[0], message.id if isinstance(message.id, str) else None, fact_of_message(message))
+        _turn_message(decoder, entry, message, fact_of_message(message))
         for entry, message in zip(entries, messages, strict=True)
     ]
+
+
+def _turn_message(decoder: Decoder, entry: Entry, message: Any, fact: MessageFact) -> TurnMessage:
+    if fact.media and decoder.has(entry.refs[0]) and decoder.open(entry.refs[0]).kind == MESSAGE:
+        return _stored_message(decoder, entry)
+    return TurnMessage(entry.refs[0], message.id if isinstance(message.id, str) else None, fact)
 
 
 def plan(
@@ -162,7 +175,9 @@ def plan(
     channel: str,
     run_id: Any,
     finished: bool,
+    starting: bool,
     fresh: bool,
+    decoder: Decoder,
 ) -> Program[TurnWrite | None]:
     """Work out what a put of the root namespace writes of the turn log.
 
@@ -172,7 +187,9 @@ def plan(
         entries: The conversation's entries.
         messages: Its messages; None when the channel is carried over from the parent.
         finished: Whether the checkpoint leaves nothing to run.
+        starting: Whether it holds new input that is not in the conversation yet. Then the last turn stays as it ended.
         fresh: Whether the thread is new to this client and has no parent.
+        decoder: Opens what this put stores.
 
     Returns:
         None when this put must leave the log alone.
@@ -186,11 +203,14 @@ def plan(
             return None
         kept = len(tail.entries)
         if common_prefix(tail.entries, entries) == kept:
-            fresh_messages = [] if messages is None else turn_messages(entries[kept:], messages[kept:])
+            fresh_messages = [] if messages is None else turn_messages(decoder, entries[kept:], messages[kept:])
+            if starting and not fresh_messages:
+                return TurnWrite(tail.place, Tail(place, tail.turns, tail.last, entries))
             return _appended(view, tail, thread_id, place, entries, fresh_messages, mark, pending)
     if messages is None:
         return None
-    return (yield from _rewritten(core, view, thread_id, place, entries, messages, mark, pending))
+    named = turn_messages(decoder, entries, messages)
+    return (yield from _rewritten(core, view, thread_id, place, entries, named, mark, pending))
 
 
 def _appended(
@@ -232,12 +252,12 @@ def _rewritten(
     thread_id: str,
     place: bytes,
     entries: list[Entry],
-    messages: Sequence[Any],
+    messages: Sequence[TurnMessage],
     mark: Stamp,
     pending: Pending,
 ) -> Program[TurnWrite]:
     log_place, known = yield from read_log(core, view, thread_id)
-    derived = derive_turns(turn_messages(entries, messages), stamp=mark, pending=pending, known=known)
+    derived = derive_turns(messages, stamp=mark, pending=pending, known=known)
     changes = changed_turns(known, derived)
     last = derived[-1].record if derived else None
     return TurnWrite(log_place, Tail(place, len(derived), last, entries), _sets(view, changes), _drops(changes))
@@ -261,7 +281,7 @@ def _drops(changes: TurnChanges) -> list[bytes]:
 def read_log(core: Core, view: ThreadView, thread_id: str) -> Program[tuple[bytes, list[StoredTurn]]]:
     """Read the whole stored log and the place that it belongs to. One round trip."""
     keys = core.layout.thread(thread_id)
-    log_place, flat = yield Batch((Command((b"HGET", keys[0], b"th")), Command((b"HGETALL", keys[5]))))
+    log_place, flat = yield Batch((Command(("HGET", keys[0], b"th")), Command(("HGETALL", keys[5]))))
     stored = flat if isinstance(flat, dict) else unpair(flat)
     return log_place or b"", open_turns(view, stored, thread_id)
 
@@ -333,7 +353,9 @@ def settle_stop(core: Core, thread_id: str, place: bytes) -> Program[None]:
     from ..records import load_writes
 
     place_ns, place_id = place.split(b"\0")
-    reply = yield Script("read", core.layout.thread(thread_id), (place_ns, place_id, b"", b"", b"1", b"1"), writes=False)
+    reply = yield Script(
+        "read", core.layout.thread(thread_id), (place_ns, place_id, b"", b"", b"1", b"1"), writes=False
+    )
     if not reply[0] or reply[5] != place or not reply[7]:
         return
     view = core.view_of(reply[0], reply[1], thread_id)

@@ -124,9 +124,9 @@ def load_thread(core: Core, thread_id: str, stored: StoredThread, *, key: bytes)
 
 
 def _registrations(core: Core, name: bytes, stored: StoredThread) -> Iterator[Command]:
-    yield Command((b"ZADD", core.layout.registry(core.layout.shard_of(name)), core.now_ms(), name))
+    yield Command(("ZADD", core.layout.registry(core.layout.shard_of(name)), core.now_ms(), name))
     for run in stored.runs:
-        yield Command((b"ZADD", core.layout.run_index(core.layout.shard_of(run)), 0, run + name))
+        yield Command(("ZADD", core.layout.run_index(core.layout.shard_of(run)), 0, run + name))
 
 
 def _refuse_existing(reply: list[bytes], thread_id: str) -> None:
@@ -160,26 +160,26 @@ def inspect_thread(core: Core, thread_id: str) -> Program[Standing]:
 def places_of(core: Core, thread_id: str) -> Program[list[bytes]]:
     """List the places of a thread's checkpoints, by byte order. One round trip."""
     core.check_open()
-    (members,) = yield Batch((Command((b"ZRANGE", core.layout.thread(thread_id)[3], 0, -1)),))
+    (members,) = yield Batch((Command(("ZRANGE", core.layout.thread(thread_id)[3], 0, -1)),))
     return list(members)
 
 
 def drop_tombstone(core: Core, thread_id: str) -> Program[None]:
     """Let a thread that was just deleted on purpose be written again, with parents from before."""
-    yield Batch((Command((b"UNLINK", core.layout.thread(thread_id)[9])),))
+    yield Batch((Command(("UNLINK", core.layout.thread(thread_id)[9])),))
 
 
 def registered_names(core: Core, shard: int, start: int) -> Program[list[bytes]]:
     """Read a page of one registry shard, by the order of registration; threads that are no more may be among them."""
     core.check_open()
     stop = start + NAMES_AT_ONCE - 1
-    (names,) = yield Batch((Command((b"ZRANGE", core.layout.registry(shard), start, stop)),))
+    (names,) = yield Batch((Command(("ZRANGE", core.layout.registry(shard), start, stop)),))
     return list(names)
 
 
 def registry_scores(core: Core, shard: int, names: list[bytes]) -> Program[list[Any]]:
     """Say for names whether they are registered in a shard: their scores, None where not."""
-    calls = tuple(Command((b"ZSCORE", core.layout.registry(shard), name)) for name in names)
+    calls = tuple(Command(("ZSCORE", core.layout.registry(shard), name)) for name in names)
     return (yield Batch(calls)) if calls else []
 
 

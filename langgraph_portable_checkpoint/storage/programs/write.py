@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint
@@ -20,6 +20,10 @@ from ..sequences import Entry, Sequenced
 from ..view import HeldRecord, ThreadView
 from .core import MAX_ATTEMPTS, Core, broken, media_args, open_record, pairs, read_record, refuse, registered, unpair
 from .turns import Tail, TurnWrite, all_messages, conversation_of, mark_stop, plan, settle_stop, stopped, turn_field
+
+
+WAS_DELETED: Final = b"deleted"
+"""A generation that no thread has: what a client expects of a thread that it has deleted itself."""
 
 
 def put(
@@ -62,6 +66,7 @@ def put(
                 'this put, and on_conflict is "raise". Nothing was stored; read the head again and redo the step.'
             )
         if reply[0] == b"ok":
+            core.views.deleted.pop(thread_id, None)
             call.done(reply[2], run_id)
             view.turn_log = turns.tail if turns is not None and reply[3] == b"1" else None
             if call.place in view.stops:
@@ -80,6 +85,7 @@ def _restless(thread_id: str) -> ConflictError:
 
 def adopt(core: Core, reply: list[bytes], thread_id: str) -> None:
     """Take over what a "stale" answer says of the thread."""
+    core.views.deleted.pop(thread_id, None)
     if reply[1]:
         core.view_of(reply[1], reply[2], thread_id)
     else:
@@ -210,7 +216,9 @@ class _Put:
                 channel=channel or "messages",
                 run_id=run_id,
                 finished=is_finished(given),
+                starting="__start__" in given,
                 fresh=fresh and not self.parent_id,
+                decoder=self.core.decoder(self.view, self.thread_id, self.sink.items),
             )
         )
 
@@ -336,8 +344,9 @@ def _write_script(
     token: bytes,
 ) -> Script:
     place_ns, place_id = place.split(b"\0")
+    unknown = WAS_DELETED if thread_id in core.views.deleted else b""
     args: list[bytes | int] = [
-        b"" if fresh else view.generation,
+        unknown if fresh else view.generation,
         view.generation,
         view.sealed_key,
         thread_id.encode(),
