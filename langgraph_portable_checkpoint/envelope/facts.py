@@ -28,7 +28,7 @@ class MediaFact:
     """One media part of a message: where its bytes are named, and how large they are."""
 
     ref: str | None
-    """The sha256 in hex, else the store's ref, the provider's file id or the URL; None for bytes still inline."""
+    """The digest or sha256 in hex, else the store's ref, the provider's file id or the URL; None for bytes still inline."""
     mime_type: str | None
     size_bytes: int | None
     """Decoded size; None where only a URL or a file id is known."""
@@ -195,8 +195,9 @@ def _media_of_block(block: Mapping[str, Any]) -> MediaFact:
         head, _, payload = url.removeprefix("data:").partition(",")
         return MediaFact(None, mime_type or head.partition(";")[0] or None, _decoded_size(payload))
     for key in ("sha256", "ref", "file_id", "url"):
-        if isinstance(ref := about.get(key), str):
-            return MediaFact(ref, mime_type, _size_of(about))
+        ref = about.get(key)
+        if isinstance(ref, (str, bytes)):
+            return MediaFact(ref.hex() if isinstance(ref, bytes) else ref, mime_type, _size_of(about))
     return MediaFact(None, mime_type, _decoded_size(about.get("data") or about.get("base64")))
 
 
