@@ -16,9 +16,9 @@ from functools import partial
 from typing import Any, Final
 
 import ormsgpack
-from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import CheckpointTuple
 
+from ..storage.known import Flat
 from ..storage.messages import OPTIONS, STANDARD
 
 _STRICT: Final = (OPTIONS & ~ormsgpack.OPT_REPLACE_SURROGATES) | ormsgpack.OPT_PASSTHROUGH_TUPLE
@@ -32,19 +32,28 @@ def difference_of_tuples(copy: CheckpointTuple, source: CheckpointTuple) -> str 
     The order of channels and of metadata keys, and the order of the writes of different tasks, are not compared: no
     saver promises them.
     """
+    found = difference_of_rest(parent_of(copy), copy.checkpoint, copy.metadata, source)
+    found = found or difference(by_task(copy.pending_writes), by_task(source.pending_writes), "writes")
+    return found or _of_channels(copy.checkpoint["channel_values"], source.checkpoint["channel_values"])
+
+
+def difference_of_rest(
+    parent_id: str | None, checkpoint: Mapping[str, Any], metadata: Mapping[str, Any], source: CheckpointTuple
+) -> str | None:
+    """Compare everything of a checkpoint but its channel values and writes."""
+    if parent_id != parent_of(source):
+        return "parent: another one"
     steps = (
-        ("parent", parent_of(copy), parent_of(source)),
-        ("checkpoint", {**copy.checkpoint, **_UNCOMPARED}, {**source.checkpoint, **_UNCOMPARED}),
-        ("versions", _sorted(copy.checkpoint["channel_versions"]), _sorted(source.checkpoint["channel_versions"])),
-        ("versions_seen", _sorted(copy.checkpoint["versions_seen"]), _sorted(source.checkpoint["versions_seen"])),
-        ("metadata", _sorted(copy.metadata), _sorted(source.metadata)),
-        ("writes", _by_task(copy), _by_task(source)),
+        ("checkpoint", {**checkpoint, **_UNCOMPARED}, {**source.checkpoint, **_UNCOMPARED}),
+        ("versions", checkpoint["channel_versions"], source.checkpoint["channel_versions"]),
+        ("versions_seen", checkpoint["versions_seen"], source.checkpoint["versions_seen"]),
+        ("metadata", metadata, source.metadata),
     )
     for name, left, right in steps:
-        left, right = (_sorted(side) if isinstance(side, dict) else side for side in (left, right))
-        if (found := difference(left, right, name)) is not None:
+        found = difference(_sorted(left), _sorted(right), name)
+        if found is not None:
             return found
-    return _of_channels(copy.checkpoint["channel_values"], source.checkpoint["channel_values"])
+    return None
 
 
 _UNCOMPARED: Final = {"channel_values": None, "channel_versions": None, "versions_seen": None}
@@ -59,41 +68,50 @@ def parent_of(found: CheckpointTuple) -> str | None:
     return found.parent_config["configurable"].get("checkpoint_id") if found.parent_config else None
 
 
-def _by_task(found: CheckpointTuple) -> dict[str, list[tuple[str, Any]]]:
+def by_task(writes: Iterable[tuple[str, str, Any]] | None) -> dict[str, list[tuple[str, Any]]]:
+    """Group pending writes by task, in the order of task ids."""
     tasks: dict[str, list[tuple[str, Any]]] = {}
-    for task_id, channel, value in found.pending_writes or ():
+    for task_id, channel, value in writes or ():
         tasks.setdefault(task_id, []).append((channel, value))
-    return tasks
+    return _sorted(tasks)
 
 
 def _of_channels(copy: Mapping[str, Any], source: Mapping[str, Any]) -> str | None:
-    if copy.keys() != source.keys():
-        return f"channels: {sorted(copy.keys() ^ source.keys())} on one side only"
+    if (found := difference_of_names(copy, source)) is not None:
+        return found
     for channel, value in source.items():
-        if not _same_messages(copy[channel], value):
-            found = difference(copy[channel], value, f"channel {channel!r}")
-            if found is not None:
-                return found
+        found = difference_of_values(copy[channel], value, channel)
+        if found is not None:
+            return found
     return None
 
 
-def _same_messages(copy: Any, source: Any) -> bool:
-    """Tell in one comparison whether two conversations of standard messages are the same; False when it cannot."""
-    if type(copy) is not list or type(source) is not list or not source or len(copy) != len(source):
-        return False
-    kinds = list(map(type, source))
-    if list(map(type, copy)) != kinds or not STANDARD.issuperset(kinds):
-        return False
-    if any(message.__pydantic_extra__ for message in [*copy, *source]):
-        return False
+def difference_of_names(copy: Mapping[str, Any], source: Mapping[str, Any]) -> str | None:
+    """Compare which channels have a value."""
+    return None if copy.keys() == source.keys() else f"channels: {sorted(copy.keys() ^ source.keys())} on one side only"
+
+
+def difference_of_values(copy: Any, source: Any, channel: str) -> str | None:
+    """Compare the values of a channel; conversations of standard messages in one comparison."""
+    if copy is source:
+        return None
+    flat = flatten(source)
+    if flat is not None and flat == flatten(copy):
+        return None
+    return difference(copy, source, f"channel {channel!r}")
+
+
+def flatten(value: Any) -> Flat | None:
+    """Flatten a conversation of standard messages so that equal bytes mean equal values and types; None for others."""
+    if type(value) is not list or not value:
+        return None
+    kinds = list(map(type, value))
+    if not STANDARD.issuperset(kinds) or any(message.__pydantic_extra__ for message in value):
+        return None
     try:
-        return _packed(copy) == _packed(source)
+        return Flat(kinds, b"".join([ormsgpack.packb(message.__dict__, None, _STRICT) for message in value]))
     except TypeError:
-        return False
-
-
-def _packed(messages: list[BaseMessage]) -> bytes:
-    return ormsgpack.packb([message.__dict__ for message in messages], None, _STRICT)
+        return None
 
 
 def difference(left: Any, right: Any, path: str) -> str | None:

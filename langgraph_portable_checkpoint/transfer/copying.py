@@ -18,14 +18,18 @@ from ..saver import PortableRedisSaver
 from ..storage.layout import checked_id
 from ..storage.programs import bulk, whole
 from .comparing import difference_of_tuples, parent_of
+from .decoding import decoding_once
 from .inventory import BUDGET, Inventory, TaskPaths, inventory_of, read
 from .steps import Ask, Gather, Moves, Place, Run, Saver, adrive, config_at, drive
+from .verifying import comparer_of
 
 OnExisting = Literal["refuse", "skip", "overwrite", "as-new"]
 Outcome = Literal["copied", "completed", "unchanged", "skipped"]
 POLICIES: Final = ("refuse", "skip", "overwrite", "as-new")
 MAX_DIFFERENCES: Final = 1000
 MAX_NEW_NAMES: Final = 1000
+CHECKPOINTS_AT_ONCE: Final = 16
+"""How many checkpoints are in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +149,14 @@ class _Thread:
     places: list[Place]
     present: frozenset[Place]
 
+    def lacks(self, place: Place) -> bool:
+        """Tell whether the target may lack a checkpoint or some of its writes."""
+        return place not in self.present or place == max(self.present)
+
     @property
-    def last_present(self) -> Place | None:
-        """The newest checkpoint of the target; its writes may be missing."""
-        return max(self.present, default=None)
+    def missing(self) -> list[Place]:
+        """The places that the target may lack."""
+        return [place for place in self.places if self.lacks(place)]
 
 
 class _Copy:
@@ -158,7 +166,7 @@ class _Copy:
         self, source: Saver, target: Saver, on_existing: OnExisting, progress: OnProgress | None, *, verify: bool
     ) -> None:
         check_policy(on_existing)
-        self.source = inventory_of(source)
+        self.source = inventory_of(decoding_once(source))
         self.target = inventory_of(target)
         self.on_existing = on_existing
         self.progress = progress
@@ -225,17 +233,8 @@ class _Copy:
             return "unchanged"
         if not thread.present and (yield from self._copy_stored(thread)):
             return "copied"
-        tuples = gathered.tuples if gathered else (yield from self._gather(thread))
-        yield from self._copy(thread, tuples)
-        if self.verify:
-            yield from self._compare(thread, tuples)
+        yield from self._copy(thread, gathered.tuples if gathered else None)
         return "completed" if thread.present else "copied"
-
-    def _gather(self, thread: _Thread) -> Moves[dict[Place, CheckpointTuple] | None]:
-        if self.source.one_by_one():
-            return None
-        gathered = yield Gather(self.source.saver, config_at(thread.source_id, None), BUDGET)
-        return gathered.tuples  # type: ignore[no-any-return]
 
     def _settle(self, thread_id: str, places: list[Place]) -> Moves[_Thread | None]:
         """Decide under which id a thread goes; None to leave it out."""
@@ -297,44 +296,33 @@ class _Copy:
                 self.report.note(thread.target_id, Place("", ""), f"{name}: not what was sent")
 
     def _copy(self, thread: _Thread, tuples: dict[Place, CheckpointTuple] | None) -> Moves[None]:
+        """Copy what is missing and compare everything, a few checkpoints at a time."""
         paths = yield from self.source.task_paths(thread.source_id)
-        wanted = [place for place in thread.places if place not in thread.present or place == thread.last_present]
-        for chunk in _chunks(wanted, len(wanted) if tuples is not None else 1):
-            operations: list[bulk.Operation] = []
+        compare = comparer_of(self.target, thread.target_id) if self.verify else None
+        places = thread.places if self.verify else thread.missing
+        for chunk in _chunks(places):
+            found: dict[Place, CheckpointTuple] = {}
             for place in chunk:
-                found = tuples.get(place) if tuples is not None else (yield from self._read(thread, place))
-                if found is not None:
-                    operations += operations_of(found, place, paths)
-            yield from self._store(thread.target_id, operations)
-
-    def _read(self, thread: _Thread, place: Place) -> Moves[CheckpointTuple | None]:
-        found: CheckpointTuple | None = yield from read(self.source.saver, thread.source_id, place)
-        return found
+                known = tuples.get(place) if tuples else (yield from read(self.source.saver, thread.source_id, place))
+                if known is not None:
+                    found[place] = known
+            missing = [place for place in chunk if place in found and thread.lacks(place)]
+            yield from self._store(thread.target_id, [o for p in missing for o in operations_of(found[p], p, paths)])
+            if compare is not None:
+                for place, detail in (yield from compare(found)):
+                    self.report.note(thread.target_id, place, detail)
 
     def _store(self, thread_id: str, operations: list[bulk.Operation]) -> Moves[None]:
         target = self.target.saver
         if isinstance(target, PortableRedisSaver):
-            yield Run(target, bulk.put_many(target._core, thread_id, operations))
+            if operations:
+                yield Run(target, bulk.put_many(target._core, thread_id, operations))
         else:
             for operation in operations:
                 yield _ask_for(target, thread_id, operation)
         puts = sum(isinstance(operation, bulk.CheckpointPut) for operation in operations)
         self.report.checkpoints += puts
         self.report.writes += sum(len(o.writes) for o in operations if isinstance(o, bulk.WritesPut))
-
-    def _compare(self, thread: _Thread, tuples: dict[Place, CheckpointTuple] | None) -> Moves[None]:
-        copies = None
-        if tuples is not None and not self.target.one_by_one():
-            copies = (yield Gather(self.target.saver, config_at(thread.target_id, None), BUDGET)).tuples
-        for place in thread.places:
-            there = tuples.get(place) if tuples is not None else (yield from self._read(thread, place))
-            if copies is not None:
-                here = copies.get(place)
-            else:
-                here = yield from read(self.target.saver, thread.target_id, place)
-            detail = "is missing" if here is None or there is None else difference_of_tuples(here, there)
-            if detail is not None:
-                self.report.note(thread.target_id, place, detail)
 
 
 def check_policy(on_existing: str) -> None:
@@ -351,9 +339,9 @@ def new_names(thread_id: str) -> Iterator[str]:
     raise StorageError(f"thread {thread_id!r} has {MAX_NEW_NAMES} copies already. Delete some.")
 
 
-def _chunks(places: list[Place], size: int) -> Iterator[list[Place]]:
-    for at in range(0, len(places), max(1, size)):
-        yield places[at : at + max(1, size)]
+def _chunks(places: Sequence[Place]) -> Iterator[Sequence[Place]]:
+    for at in range(0, len(places), CHECKPOINTS_AT_ONCE):
+        yield places[at : at + CHECKPOINTS_AT_ONCE]
 
 
 def operations_of(found: CheckpointTuple, place: Place, paths: TaskPaths) -> Iterator[bulk.Operation]:
