@@ -163,7 +163,7 @@ class ConversationMethods:
         """Derive the turns of a graph's state."""
         values = state.values if isinstance(state.values, dict) else {}
         channels = (*self._core.conversation_channels, *values)
-        messages = next((values[name] for name in channels if _is_conversation(values.get(name))), [])
+        messages: list[Any] = next((values[name] for name in channels if _is_conversation(values.get(name))), [])
         named = [TurnMessage(b"", getattr(m, "id", None), fact_of_message(m)) for m in messages]
         checkpoint_id = state.config.get("configurable", {}).get("checkpoint_id", "")
         ns = config["configurable"].get("checkpoint_ns", "")
@@ -304,7 +304,7 @@ class ConversationMethods:
 def _check_deadline(held: Lease, deadline: float | None) -> None:
     if deadline is not None and time.monotonic() >= deadline:
         raise TurnInProgressError(
-            f"a turn is already in progress on thread {held.thread_id!r}. Wait for it (wait=seconds), or try again later."
+            f"a turn is already in progress on thread {held.thread_id!r}. Wait for it (wait=seconds), or try again."
         )
 
 

@@ -65,7 +65,7 @@ class CorruptRecordError(StorageError, ValueError):
         self.where = where
         self.reason = reason
         fix = fix or (
-            "Nothing was changed. Restore the thread from a backup, or delete it; older checkpoints may still be readable."
+            "Nothing was changed. Restore the thread from a backup, or delete it; older checkpoints may be readable."
         )
         super().__init__(f"{what} of {where} cannot be read: {reason}. {fix}")
 
@@ -128,7 +128,7 @@ class SaverClosedError(PortableCheckpointError, RuntimeError):
 
     def __init__(self) -> None:
         super().__init__(
-            "this saver is closed. Build it once for the life of the application, and close it after the last graph run."
+            "this saver is closed. Build it once for the life of the application; close it after the last graph run."
         )
 
 

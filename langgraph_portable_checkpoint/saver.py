@@ -59,7 +59,7 @@ class PortableRedisSaver(ConversationMethods, BaseCheckpointSaver[Any]):
         async_client: A ready asyncio client, bound to the caller's loop. Without one, async calls run the blocking
             client in a thread.
         prefix: Starts every key; savers with different prefixes share a server without seeing each other.
-        serde: A serializer; by default LangGraph's own, which reads back data types only (see `DataSerializer`). With an
+        serde: A serializer; by default LangGraph's own, reading back data types only (see `DataSerializer`). With an
             EncryptedSerializer everything but ids of threads, namespaces and checkpoints is encrypted.
         ttl_seconds: Every write makes the thread's keys expire this long after it; None: never.
         media_policy: What a save does with media.
@@ -313,7 +313,8 @@ class PortableRedisSaver(ConversationMethods, BaseCheckpointSaver[Any]):
         """List checkpoints, newest first, lazily, in pages.
 
         Args:
-            config: Thread, and optionally namespace ("" is the root; missing: all) and checkpoint id. None: all threads.
+            config: Thread, and optionally namespace ("" is the root; missing: all) and checkpoint id. None: all
+                threads.
             filter: Metadata keys and the values they must equal; a key that is not there does not match.
             before: Only checkpoints with a smaller id than this config's.
             limit: At most so many.

@@ -49,7 +49,7 @@ class DataTypes:
         self.extra = extra
         self.refused = _Refused()
 
-    def __contains__(self, key: tuple[str, ...]) -> bool:
+    def __contains__(self, key: tuple[Any, ...]) -> bool:
         module, name = key
         if key in self.extra or (
             isinstance(module, str)
@@ -91,7 +91,7 @@ class DataSerializer(JsonPlusSerializer):
             self._types.refused.names = []
             raise BlockedTypeError(
                 f"a stored value names {named}, which is not a data class that this process has imported. Nothing was "
-                "imported or called, and the value stays stored. If the type is yours, import its module before reading, "
-                "or pass serde=DataSerializer([(module, name)])."
+                "imported or called, and the value stays stored. If the type is yours, import its module before "
+                "reading, or pass serde=DataSerializer([(module, name)])."
             )
         return value

@@ -28,7 +28,7 @@ class MediaFact:
     """One media part of a message: where its bytes are named, and how large they are."""
 
     ref: str | None
-    """The digest or sha256 in hex, else the store's ref, the provider's file id or the URL; None for bytes still inline."""
+    """The digest or sha256 in hex, else the store's ref, the provider's file id or the URL; None for bytes inline."""
     mime_type: str | None
     size_bytes: int | None
     """Decoded size; None where only a URL or a file id is known."""

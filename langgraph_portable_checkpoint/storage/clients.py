@@ -107,7 +107,8 @@ class Clients:
                     "this saver has only an async client; use ainvoke and the a-methods, or pass client= as well."
                 )
             with self._lock:
-                self._client = self._client or self._make()
+                if self._client is None:  # another thread may have been quicker
+                    self._client = self._make()
         return self._client
 
     async def asynchronous(self) -> Any:
@@ -129,7 +130,7 @@ class Clients:
             _abandon(self._by_loop.pop(loop).client)
 
     def close(self) -> None:
-        """Close the clients made here. Async clients of a loop that still runs are closed by `aclose`, or by its end."""
+        """Close the clients made here. Async clients of a running loop are closed by `aclose`, or at its end."""
         if self._make is not None and self._client is not None:
             self._client.close()
             self._client = None
@@ -161,7 +162,7 @@ def _abandon(client: Any) -> None:
     for name in ("_available_connections", "_in_use_connections"):
         for connection in list(getattr(pool, name, ())):
             writer = getattr(connection, "_writer", None)
-            transport = getattr(writer, "transport", None)
+            transport: Any = getattr(writer, "transport", None)
             with suppress(RuntimeError, AttributeError, OSError):
                 transport._sock.close()
             with suppress(RuntimeError, AttributeError):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from ..errors import MediaStoreError
-from .effects import Batch, Command, Effect, MediaGet, MediaPut, Program, Script
+from .effects import Batch, Command, Effect, MediaPut, Program, Script
 from .failures import is_no_script, may_retry, translate
 from .scripts import load_script
 
@@ -19,15 +19,15 @@ RAW: Final = {"NEVER_DECODE": True}
 
 
 class Media(Protocol):
-    """The external media store, both ways of calling it."""
+    """The external media store, both ways of calling it. A get answers bytes, or the error, per ref, in order."""
 
     def put_all(self, blobs: Sequence[tuple[str, str | None, bytes]]) -> list[str]: ...
 
-    def get_all(self, refs: Sequence[tuple[str, str]]) -> list[bytes | Exception]: ...
+    def get_all(self, refs: Sequence[tuple[str, str]]) -> list[Any]: ...
 
     async def aput_all(self, blobs: Sequence[tuple[str, str | None, bytes]]) -> list[str]: ...
 
-    async def aget_all(self, refs: Sequence[tuple[str, str]]) -> list[bytes | Exception]: ...
+    async def aget_all(self, refs: Sequence[tuple[str, str]]) -> list[Any]: ...
 
 
 def evalsha(script: Script) -> tuple[Any, ...]:
@@ -69,7 +69,7 @@ class BlockingDriver:
             while True:
                 try:
                     reply = self._perform(effect)
-                except Exception as error:  # handed to the program, which lets it through unless it knows better
+                except Exception as error:  # noqa: BLE001  # the program decides, and lets through what it does not know
                     effect = program.throw(translate(error) or error)
                 else:
                     effect = program.send(reply)
@@ -85,7 +85,7 @@ class BlockingDriver:
             raise MediaStoreError("this saver has no external media store; pass media_store=")
         if isinstance(effect, MediaPut):
             return self.media.put_all(effect.blobs)
-        return self.media.get_all(cast(MediaGet, effect).refs)
+        return self.media.get_all(effect.refs)
 
     def _call(self, call: Script | Command) -> Any:
         try:
@@ -143,7 +143,7 @@ class AsyncDriver:
             while True:
                 try:
                     reply = await self._perform(effect)
-                except Exception as error:  # handed to the program, which lets it through unless it knows better
+                except Exception as error:  # noqa: BLE001  # the program decides, and lets through what it does not know
                     effect = program.throw(translate(error) or error)
                 else:
                     effect = program.send(reply)
@@ -159,7 +159,7 @@ class AsyncDriver:
             raise MediaStoreError("this saver has no external media store; pass media_store=")
         if isinstance(effect, MediaPut):
             return await self.media.aput_all(effect.blobs)
-        return await self.media.aget_all(cast(MediaGet, effect).refs)
+        return await self.media.aget_all(effect.refs)
 
     async def _call(self, call: Script | Command) -> Any:
         try:

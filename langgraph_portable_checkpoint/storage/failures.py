@@ -1,7 +1,7 @@
 """What a client library raises, as this package's errors.
 
-Both redis-py and valkey-py are served, so exceptions are told apart by the names in their class tree and by the server's
-error codes, never by import.
+Both redis-py and valkey-py are served, so exceptions are told apart by the names in their class tree and by the
+server's error codes, never by import.
 """
 
 from __future__ import annotations
@@ -18,39 +18,47 @@ from ..errors import (
 
 _CLIENT_MODULES: Final = ("redis", "valkey", "coredis", "fakeredis")
 
+_FULL: Final = "The server is full (maxmemory). Raise maxmemory, or delete or expire threads."
+_REPLICA: Final = "The server is a read-only replica. Connect to the primary, or through Sentinel."
+_FORBIDDEN: Final = "The ACL user may not do this. Grant the commands and key pattern of docs/operations.md."
+_TOO_OLD: Final = "The server lacks a core command. Redis 6.2, Valkey 7.2 or newer is needed."
+_UNREACHABLE: Final = (
+    "The server cannot be reached. Check that it runs and that the address is right; it is safe to try again."
+)
+
 _BY_TEXT: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
-    ("OOM command not allowed", ServerFullError, "The server is full (maxmemory). Raise maxmemory, or delete or expire threads."),
-    ("READONLY", ServerReadOnlyError, "The server is a read-only replica. Connect to the primary, or through Sentinel."),
+    ("OOM command not allowed", ServerFullError, _FULL),
+    ("READONLY", ServerReadOnlyError, _REPLICA),
     ("MISCONF", ServerReadOnlyError, "The server cannot persist and refuses writes. Look at its log and its disk."),
     ("NOREPLICAS", ServerReadOnlyError, "The server has too few replicas to accept writes."),
-    ("NOPERM", ServerReadOnlyError, "The ACL user may not do this. Grant the commands and key pattern of docs/operations.md."),
-    ("No permissions", ServerReadOnlyError, "The ACL user may not do this. Grant the commands and key pattern of docs/operations.md."),
-    ("can't run this command or subcommand", ServerReadOnlyError, "The ACL user may not do this. Grant the commands and key pattern of docs/operations.md."),
+    ("NOPERM", ServerReadOnlyError, _FORBIDDEN),
+    ("No permissions", ServerReadOnlyError, _FORBIDDEN),
+    ("can't run this command or subcommand", ServerReadOnlyError, _FORBIDDEN),
     ("WRONGPASS", ServerReadOnlyError, "The server refuses the user name or password."),
     ("NOAUTH", ServerReadOnlyError, "The server asks for a password. Put it into the URL or the client."),
     ("WRONGTYPE", WrongServerError, "A key under this prefix belongs to something else. Use another prefix=."),
-    ("unknown command", WrongServerError, "The server lacks a core command. Redis 6.2, Valkey 7.2 or newer is needed."),
-    ("Unknown Redis command", WrongServerError, "The server lacks a core command. Redis 6.2, Valkey 7.2 or newer is needed."),
-    ("CROSSSLOT", WrongServerError, "The keys of one thread are not in one slot; the server does not honour hash tags."),
+    ("unknown command", WrongServerError, _TOO_OLD),
+    ("Unknown Redis command", WrongServerError, _TOO_OLD),
+    ("CROSSSLOT", WrongServerError, "One thread's keys are not in one slot; the server does not honour hash tags."),
     ("LOADING", ServerUnavailableError, "The server is loading its data. Try again in a moment."),
     ("MASTERDOWN", ServerUnavailableError, "The replica has lost its primary. Try again, or connect to the primary."),
     ("CLUSTERDOWN", ServerUnavailableError, "The cluster is down. Try again when its slots are covered."),
     ("TRYAGAIN", ServerUnavailableError, "The cluster is moving slots. Try again."),
     ("BUSY", ServerUnavailableError, "The server is busy with a script. Try again in a moment."),
     ("UNBLOCKED", ServerUnavailableError, "The server has just changed its role. Try again."),
-    ("max number of clients", ServerUnavailableError, "The server has too many clients. Raise maxclients or share a pool."),
+    ("max number of clients", ServerUnavailableError, "Too many clients. Raise maxclients, or share a pool."),
 )  # fmt: skip
 
 _BY_CLASS: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
     ("AuthenticationError", ServerReadOnlyError, "The server refuses the user name or password."),
     ("BusyLoadingError", ServerUnavailableError, "The server is loading its data. Try again in a moment."),
-    ("ReadOnlyError", ServerReadOnlyError, "The server is a read-only replica. Connect to the primary, or through Sentinel."),
-    ("OutOfMemoryError", ServerFullError, "The server is full (maxmemory). Raise maxmemory, or delete or expire threads."),
-    ("NoPermissionError", ServerReadOnlyError, "The ACL user may not do this. Grant the commands and key pattern of docs/operations.md."),
+    ("ReadOnlyError", ServerReadOnlyError, _REPLICA),
+    ("OutOfMemoryError", ServerFullError, _FULL),
+    ("NoPermissionError", ServerReadOnlyError, _FORBIDDEN),
     ("InvalidResponse", WrongServerError, "What answers does not speak the Redis protocol. Check host and port."),
-    ("MasterNotFoundError", ServerUnavailableError, "Sentinel knows no primary right now. Try again, and check the service name."),
+    ("MasterNotFoundError", ServerUnavailableError, "Sentinel knows no primary. Check the service name; try again."),
     ("TimeoutError", ServerUnavailableError, "The server did not answer in time. It is safe to try again."),
-    ("ConnectionError", ServerUnavailableError, "The server cannot be reached. Check that it runs and that the address is right; it is safe to try again."),
+    ("ConnectionError", ServerUnavailableError, _UNREACHABLE),
     ("ClusterError", ServerUnavailableError, "The cluster cannot serve this now. Try again."),
 )  # fmt: skip
 

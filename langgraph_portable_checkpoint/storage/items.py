@@ -53,7 +53,7 @@ MAX_ITEM_BYTES: Final = 500 * 1024 * 1024
 
 def pack(value: Any) -> bytes:
     """Encode plain values as msgpack."""
-    return msgpack.packb(value, use_bin_type=True)  # type: ignore[no-any-return]
+    return msgpack.packb(value, use_bin_type=True)
 
 
 def unpack(data: bytes) -> Any:
@@ -187,7 +187,7 @@ def pack_item(kind: int, refs: tuple[bytes, ...], body: Any, secrets: Secrets) -
 
 
 def pack_record(kind: int, refs: tuple[bytes, ...], body: Any, *, secrets: Secrets, place: bytes) -> bytes:
-    """Encode a record. A sealed record holds its place and a mark of the thread's key, so it cannot be moved unnoticed."""
+    """Encode a record. A sealed one holds its place and a mark of the thread's key, so it cannot be moved unnoticed."""
     joined = b"".join(refs)
     if not secrets.sealer.sealed:
         return _assemble(kind, joined, pack(body))

@@ -1,8 +1,8 @@
 """What this client can tell of messages without serializing each again.
 
-Two means, both exact (see `messages`): the flat form of a whole conversation, whose beginning tells in one comparison that
-the messages so far are unchanged; and the digests of single messages by what they are but for their id, because a message
-is often written before it is given an id.
+Two means, both exact (see `messages`): the flat form of a whole conversation, whose beginning tells in one comparison
+that the messages so far are unchanged; and the digests of single messages by what they are but for their id, because a
+message is often written before it is given an id.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from threading import Lock
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from .sequences import Entry
 
 MAX_DIGESTS: Final = 4096
 FLAT_BUDGET_BYTES: Final = 64 * 1024 * 1024
+_EXTRA: Final = attrgetter("__pydantic_extra__")
 
 
 class KnownMessages:
@@ -46,7 +48,7 @@ class KnownMessages:
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """A conversation as LangGraph's encoder flattens it: the messages' classes, and their fields one after the other."""
+    """A conversation as LangGraph's encoder flattens it: the messages' classes, and their fields in one row."""
 
     kinds: list[type]
     body: bytes
@@ -59,7 +61,7 @@ class Flat:
 def flatten_all(messages: Sequence[Any]) -> Flat | None:
     """Flatten a conversation of standard messages; None when one of them, or a value in it, is something else."""
     kinds = list(map(type, messages))
-    if not STANDARD.issuperset(kinds) or any([message.__pydantic_extra__ for message in messages]):
+    if not STANDARD.issuperset(kinds) or any(map(_EXTRA, messages)):
         return None
     try:
         whole = packb([message.__dict__ for message in messages], None, OPTIONS)

@@ -5,7 +5,7 @@ they live in one slot of a cluster and one script can touch them all. No key is 
 
 | key | type | holds |
 |---|---|---|
-| `{prefix}:1:{t:ID}:meta` | hash | generation `g`, sealed digest key `k`, thread id `t`, highest checkpoint id `m`, own ttl `ttl`, place that the turn log belongs to `th`, number of turns `tn`, last lease holder `f` |
+| `{prefix}:1:{t:ID}:meta` | hash | see below |
 | `{prefix}:1:{t:ID}:items` | hash | 16-byte digest -> item bytes |
 | `{prefix}:1:{t:ID}:ckpts` | hash | ns NUL checkpoint_id -> checkpoint record |
 | `{prefix}:1:{t:ID}:index` | zset, all scores 0 | ns NUL checkpoint_id, in byte order |
@@ -18,6 +18,9 @@ they live in one slot of a cluster and one script can touch them all. No key is 
 | `{prefix}:1:{t:ID}:lease` | string with a TTL | holder and fencing token of `exclusive_turn` |
 | `{prefix}:1:{r:N}:threads` | zset | registry shard N (0 to 63): thread ids, scored by expiry (ms) or +inf |
 | `{prefix}:1:{r:N}:runs` | zset, all scores 0 | run shard N: run digest, then the thread id |
+
+The fields of `meta`: generation `g`, sealed digest key `k`, thread id `t`, highest checkpoint id `m`, own ttl `ttl`,
+place that the turn log belongs to `th`, number of turns `tn`, last lease holder `f`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Messages in memory: a fingerprint that tells whether one has changed, and copies that share nothing mutable.
 
 Both exist for speed only: a message that is known by its fingerprint is not serialized again, and a message that was
-decoded once is copied instead of decoded again. Both are exact. The fingerprint is what LangGraph's own encoder makes of
-the message's fields but its id, so messages with one fingerprint read back alike; it declines (None) whatever that
+decoded once is copied instead of decoded again. Both are exact. The fingerprint is what LangGraph's own encoder makes
+of the message's fields but its id, so messages with one fingerprint read back alike; it declines (None) whatever that
 encoder cannot take natively.
 """
 

@@ -1,7 +1,7 @@
 """Checkpoint records and pending writes, as bytes and back.
 
-A checkpoint record is `[16, refs, [parent, leaves, entries]]`. Its first ref is its shape item; the others are consumed by
-the entries, in order. Everything of the checkpoint and its metadata but the channel values is one plain structure
+A checkpoint record is `[16, refs, [parent, leaves, entries]]`. Its first ref is its shape item; the others are consumed
+by the entries, in order. Everything of the checkpoint and its metadata but the channel values is one plain structure
 `[checkpoint, metadata]`; its keys, and lists of text, make up the shape, which few records of a thread differ in; its
 other leaves stand in the record, in the order of the walk. The shape item's body is `[structure, channels]`: nil stands
 for a leaf, text for itself, and `channels` names the channels that have a value, in the order of the entries. When a
@@ -143,7 +143,7 @@ def dump_checkpoint(
         The record, and the digest of its shape.
     """
     split = split_structure([rest, metadata])
-    structure, leaves = split if split else (None, list(dump((rest, metadata))))
+    structure, leaves = split or (None, list(dump((rest, metadata))))
     shape = add_item(SHAPE, (), [structure, list(values)])
     refs = (shape, *(ref for entry in values.values() for ref in entry.refs))
     body = [id_to_wire(parent_id), leaves, [entry.wire for entry in values.values()]]

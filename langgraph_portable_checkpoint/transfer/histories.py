@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint
+from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.base.id import uuid6
 
 from ..dialects.export import export_messages, import_messages
@@ -227,9 +227,8 @@ def import_thread(
         saver.delete_thread(thread_id)
     version = saver.get_next_version(None, None)
     checkpoint = _checkpoint(channel, with_ids(imported.messages), version)
-    saver.put(
-        config, checkpoint, {"source": "update", "step": 0, "parents": {}, **(metadata or {})}, {channel: version}
-    )  # type: ignore[typeddict-item]
+    whole = cast(CheckpointMetadata, {"source": "update", "step": 0, "parents": {}, **(metadata or {})})
+    saver.put(config, checkpoint, whole, {channel: version})
     return imported
 
 
@@ -268,7 +267,7 @@ class Adapted:
 def adapt_messages(messages: Sequence[BaseMessage], to: str, **options: Any) -> Adapted:
     """Make a conversation fit for the LangChain chat model of another provider.
 
-    The messages go through the dialect's own history and back, so what they hold afterwards is what that provider accepts.
+    The messages go through the dialect's own history and back, so what they hold after is what that provider takes.
 
     Args:
         messages: The conversation.

@@ -228,7 +228,7 @@ def fetch_missing(
 
 
 def fetch_media(core: Core, view: ThreadView, thread_id: str, refs: list[bytes], decoder: Decoder) -> Program[None]:
-    """Fetch media bytes and check them; what cannot be had is noted in `decoder.lost`. One call, one more for a store."""
+    """Fetch media bytes and check them; what cannot be had goes to `decoder.lost`. One call, one more for a store."""
     keys = core.layout.thread(thread_id)
     stored, table = yield Batch((Command(("HMGET", keys[6], *refs)), Command(("HMGET", keys[7], *refs))))
     wanted: dict[bytes, tuple[str, str]] = {}
@@ -281,7 +281,7 @@ def open_blob(view: ThreadView, ref: bytes, data: bytes, *, where: str) -> bytes
 
 
 def seal_media_record(view: ThreadView, ref: bytes, record: Mapping[str, Any]) -> bytes:
-    """Turn a media table record into what is stored: its msgpack, sealed and bound to its ref where bodies are sealed."""
+    """Turn a media table record into what is stored: its msgpack, sealed and bound to its ref if bodies are."""
     if not view.secrets.sealer.sealed:
         return pack(record)
     return pack_record(MEDIA, (), dict(record), secrets=view.secrets, place=b"media\0" + ref)

@@ -187,7 +187,7 @@ def open_all(core: Core) -> Program[AllThreads]:
 
 
 def forget_threads(core: Core, names: Sequence[bytes]) -> Program[None]:
-    """Drop registrations of threads that are no more; those younger than an hour stay, their first put may be under way."""
+    """Drop registrations of threads that are no more; younger than an hour they stay, for a first put under way."""
     by_shard: dict[int, list[bytes]] = {}
     for name in names:
         by_shard.setdefault(core.layout.shard_of(name), []).append(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ...envelope.model import MessageEnvelope
 from ...envelope.read import read_message
@@ -109,8 +109,7 @@ def envelope_of(decoder: Decoder, ref: bytes, message_id: str | None, *, media: 
     opened = decoder.open(ref)
     if opened.kind == MESSAGE and not (media and opened.media):
         body = opened.body[0] if isinstance(opened.body, list) else opened.body
-        envelope: MessageEnvelope = {**body, "id": message_id}
-        return envelope
+        return cast(MessageEnvelope, {**body, "id": message_id})
     from ..codec import BLOB_WIRE, id_to_wire
 
     wire = id_to_wire(message_id) if opened.kind == MESSAGE else BLOB_WIRE
@@ -163,7 +162,7 @@ def conversation(core: Core, thread_id: str, ns: str, checkpoint_id: str | None)
         channel or "messages",
         messages_of(decoder, entries),
         [(write.task_id, write.channel, _value(decoder, write.entry)) for write in writes],
-        is_finished({name: True for name in record.values}),
+        is_finished(dict.fromkeys(record.values, True)),
         decoder,
     )
 

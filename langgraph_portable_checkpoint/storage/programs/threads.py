@@ -8,8 +8,8 @@ from typing import Final
 
 from ...errors import ConflictError, ThreadExistsError, ThreadNotFoundError
 from ..effects import Batch, Command, Program, Script
-from ..layout import run_digest, split_place
 from ..layout import place as spell_place
+from ..layout import run_digest, split_place
 from ..records import CheckpointRecord
 from ..view import ThreadView
 from .core import MAX_ATTEMPTS, TOMBSTONE_TTL_MS, Core, fetch_missing, open_record, pairs, read_record, refuse, unpair

@@ -1,7 +1,7 @@
 """The turn log: what a put writes of it, in the same atomic step, and how it is read.
 
-The log in the server belongs to one checkpoint of the root namespace, its head, named in meta `th`. A put whose parent is
-that checkpoint and that only appended messages writes the last turn's record again, and new ones; nothing older is
+The log in the server belongs to one checkpoint of the root namespace, its head, named in meta `th`. A put whose parent
+is that checkpoint and that only appended messages writes the last turn's record again, and new ones; nothing older is
 looked at. Where messages went, changed, or the head moved elsewhere (time travel, forks, another client), the log is
 derived anew and compared with the stored one, which takes one read more.
 """
@@ -349,7 +349,7 @@ def mark_stop(
 
 
 def settle_stop(core: Core, thread_id: str, place: bytes) -> Program[None]:
-    """Bring the last turn's record up to date with what is pending at the head, from what is stored. Two round trips."""
+    """Bring the last turn's record up to date with what is pending at the head, as it is stored. Two round trips."""
     from ..records import load_writes
 
     place_ns, place_id = place.split(b"\0")

@@ -21,7 +21,6 @@ from ..view import HeldRecord, ThreadView
 from .core import MAX_ATTEMPTS, Core, broken, media_args, open_record, pairs, read_record, refuse, registered, unpair
 from .turns import Tail, TurnWrite, all_messages, conversation_of, mark_stop, plan, settle_stop, stopped, turn_field
 
-
 WAS_DELETED: Final = b"deleted"
 """A generation that no thread has: what a client expects of a thread that it has deleted itself."""
 
@@ -79,7 +78,8 @@ def put(
 
 def _restless(thread_id: str) -> ConflictError:
     return ConflictError(
-        f"thread {thread_id!r} was deleted or pruned {MAX_ATTEMPTS} times during one write. Nothing was stored; try again."
+        f"thread {thread_id!r} was deleted or pruned {MAX_ATTEMPTS} times during one write. "
+        "Nothing was stored; try again."
     )
 
 
