@@ -66,10 +66,10 @@ _CONCERNS: Final[Mapping[str, str]] = {
     "broken_text": "B5",
     "empty_message": "B4",
     "reasoning": "B12",
-    "refusal": "refusal",
+    "refusal": "B4",
     "invalid_arguments": "B12",
-    "server_tools": "server_tools",
-    "non_standard": "non_standard",
+    "server_tools": "B7",
+    "non_standard": "B4",
     "media": "B6",
     "tool_media": "B6",
     "tool_status": "B11",
@@ -109,9 +109,8 @@ class Bedrock:
         DeclaredLoss(rule="B6", kind="unresolved", when="bytes that cannot be decoded"),
         DeclaredLoss(rule="B11", kind="synthesized", when="an error result without content"),
         DeclaredLoss(rule="B12", kind="downgraded", when="arguments that hold NaN, infinities or bytes"),
-        DeclaredLoss(rule="citations", kind="dropped", when="citations of other providers"),
-        DeclaredLoss(rule="cache_hint", kind="dropped", when="cache markers of other providers"),
-        DeclaredLoss(rule="message_name", kind="dropped", when="names of speakers"),
+        DeclaredLoss(rule="B4", kind="dropped", when="citations and cache markers of other providers"),
+        DeclaredLoss(rule="B3", kind="dropped", when="names of speakers"),
         DeclaredLoss(rule="B9", kind="unresolved", when="a result without an id (import)"),
     )
 
@@ -325,7 +324,7 @@ class _Writer:
 
     def _blocks(self, placed: Placed) -> list[Native]:
         if placed.envelope.get("name") and placed.envelope["role"] in ("user", "assistant"):
-            self.report.add("message_name", "dropped", action="left out the speaker's name", at=placed)
+            self.report.add("B3", "dropped", action="left out the speaker's name", at=placed)
         found: list[Native] = []
         for index, block in enumerate(placed.envelope["content"]):
             found += self._block(block, placed, f"content[{index}]")
@@ -342,7 +341,7 @@ class _Writer:
         if isinstance(hint, Mapping) and "cachePoint" in hint:
             return [found, dict(hint)]
         if hint:
-            self.report.add("cache_hint", "dropped", action="left out a cache marker", at=placed, path=path)
+            self.report.add("B4", "dropped", action="left out a cache marker", at=placed, path=path)
         return [found]
 
     def _written(self, block: Block, placed: Placed, path: str) -> Native | None:
@@ -367,7 +366,7 @@ class _Writer:
         notes = [(note.get("extras") or {}).get("bedrock") for note in block["annotations"]]
         if all(isinstance(note, Mapping) for note in notes):
             return {"citationsContent": {"content": [{"text": block["text"]}], "citations": notes}}
-        self.report.add("citations", "dropped", action="left out citations", at=placed, path=path)
+        self.report.add("B4", "dropped", action="left out citations", at=placed, path=path)
         return {"text": block["text"]}
 
     def _named(self, found: Native, block: Block, placed: Placed, path: str) -> Native:

@@ -91,12 +91,10 @@ class Google:
         DeclaredLoss(
             rule="G1", kind="dropped", when="a blank text; a content without parts, a CLI's own message (import)"
         ),
-        DeclaredLoss(rule="G4", kind="dropped", when="a block that no part can say"),
         DeclaredLoss(rule="G14", kind="synthesized", when="a mime type, where none is known"),
         DeclaredLoss(rule="G14", kind="unresolved", when="bytes that are empty or cannot be decoded"),
-        DeclaredLoss(rule="citations", kind="dropped", when="citations of a text"),
-        DeclaredLoss(rule="cache_hint", kind="dropped", when="cache markers of other providers"),
-        DeclaredLoss(rule="filename", kind="dropped", when="file names, which the Gemini API does not take"),
+        DeclaredLoss(rule="G4", kind="dropped", when="citations, cache markers, and blocks that no part can say"),
+        DeclaredLoss(rule="G14", kind="dropped", when="file names, which the Gemini API does not take"),
     )
 
     def target(self, options: ExportOptions) -> Target:
@@ -184,7 +182,7 @@ _CONCERNS: Final[Mapping[str, str]] = {
     "broken_text": "G1",
     "empty_message": "G3",
     "reasoning": "G10",
-    "refusal": "refusal",
+    "refusal": "G4",
     "invalid_arguments": "G8",
     "server_tools": "G13",
     "non_standard": "G4",

@@ -171,11 +171,11 @@ class Writer:
 
     def _report_unsaid(self, block: Block, placed: Placed, path: str) -> None:
         if block.get("annotations"):
-            self.report.add("citations", "dropped", action="left out citations", at=placed, path=path)
+            self.report.add("G4", "dropped", action="left out citations", at=placed, path=path)
         if block.get("cache_hint"):
-            self.report.add("cache_hint", "dropped", action="left out a cache marker", at=placed, path=path)
+            self.report.add("G4", "dropped", action="left out a cache marker", at=placed, path=path)
         if block.get("filename"):
-            self.report.add("filename", "dropped", action="left out a file name", at=placed, path=path)
+            self.report.add("G14", "dropped", action="left out a file name", at=placed, path=path)
         if block["type"] in ("image", "audio", "video", "file") and not block.get("mime_type"):
             self.report.add("G14", "synthesized", action="guessed a mime type", at=placed, path=path)
 

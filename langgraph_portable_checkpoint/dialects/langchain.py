@@ -40,7 +40,7 @@ CLASSES: Final[Mapping[str, str]] = {
 }
 _KNOWN: Final = frozenset({*CLASSES.values()})
 _SOURCE: Final = "langchain-core 1.8"
-_CONCERNS: Final = {"media": "media", "broken_text": "broken_text"}
+_CONCERNS: Final = {"media": "L1", "broken_text": "L1"}
 
 
 class LangChain:

@@ -20,7 +20,7 @@ from .otel_write import PREFIX, write_message
 from .problems import Problems
 from .report import Placed, Report
 
-_CONCERNS: Final = {"media": "media", "broken_text": "broken_text"}
+_CONCERNS: Final = {"media": "O3", "broken_text": "O3"}
 
 
 class OTel:

@@ -86,6 +86,6 @@ MESSAGES = st.one_of(
     message("assistant", TEXT, REASONING, CALL, BAD_CALL, SERVER, SERVER_RESULT, REFUSAL, ODD),
     message("tool", TEXT, media(), ODD, tool_call_id=IDS, status=st.sampled_from(["success", "error"])),
     message("system", TEXT),
-    message("other", TEXT, role_detail=st.just("critic")),
+    message("other", TEXT, role_detail=st.sampled_from(["critic", "user"])),
 )
 HISTORIES = st.lists(MESSAGES, max_size=8)
