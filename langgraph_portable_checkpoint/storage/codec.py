@@ -1,6 +1,6 @@
 """Values to entries and items, and back.
 
-An entry is what stands for one value inside a record, a page or a frame. Its wire forms, and the refs that each consumes:
+An entry is what stands for one value in a record, a page or a frame. Its wire forms, and the refs that each consumes:
 
 | wire | value | refs |
 |---|---|---|
@@ -9,10 +9,13 @@ An entry is what stands for one value inside a record, a page or a frame. Its wi
 | [bin] | inline: the serializer's bytes of type "msgpack" | 0 |
 | [str, bin] | inline: the serializer's type and bytes | 0 |
 | 2 | a blob item | 1 |
-| [n, form, [entry, ...]] | a sequence of n entries: its page refs (see `sequences`), then its loose entries; form 0: a list, 1: a dict as key, value, key, value, ... in order, 2: a list whose entries are lists of `CHUNK` elements each, the last one shorter | pages + those of the entries |
+| [n, form, [entry, ...]] | a sequence of n entries, of which these are loose | its pages (see `sequences`), then theirs |
 
-Everything that is not a message, a large list or a large dict goes through the caller's serializer unchanged, so what is
-read back is what the serializer gives back. Messages are stored as neutral envelopes that provably rebuild the
+The form of a sequence is 0 for a list, 1 for a dict (key, value, key, value, ... in order), or 2 for a list whose
+entries are lists of `CHUNK` elements each, the last one shorter.
+
+Everything that is not a message, a large list or a large dict goes through the caller's serializer unchanged, so what
+is read back is what the serializer gives back. Messages are stored as neutral envelopes that provably rebuild the
 serializer's own bytes. Nothing is ever recognised by its shape on the way back.
 """
 
@@ -249,7 +252,7 @@ class Encoder:
     def conversation(
         self, name: str, value: list[Any], previous: Sequenced | None, known: tuple[Flat, list[Entry]] | None
     ) -> tuple[Entry, Sequenced | None, Flat | None]:
-        """Encode a list that may be a conversation; what is unchanged since `known` is not looked at message by message.
+        """Encode a list that may be a conversation; what is unchanged since `known` is not looked at again.
 
         Returns:
             As `channel`, and the flat form for the next call if it is a conversation.
@@ -363,28 +366,9 @@ class Encoder:
         if not holes:
             return Entry(None, (self.add_item(MESSAGE, (), envelope),))
         wires, refs = self._holes(holes)
-        self._name_media(envelope, holes, refs, fields)
-        return Entry(None, (self.add_item(MESSAGE, refs, [envelope, wires]),))
-
-    def _name_media(
-        self, envelope: dict[str, Any], holes: Sequence[Any], refs: Sequence[bytes], fields: Mapping[str, Any]
-    ) -> None:
-        """Say in the neutral blocks which blob belongs where, for readers without LangChain."""
-        blocks = envelope.get("content", [])
-        lead = (envelope.get("state") or {}).get("lead", 0)
-        named = [dict(block) for block in blocks]
-        for hole, ref in zip(holes, refs, strict=True):
-            at = (
-                hole.path[1] + lead
-                if hole.path[0] == "content" and len(hole.path) > 1 and type(hole.path[1]) is int
-                else -1
-            )
-            if hole.kind == "media" and 0 <= at < len(named):
-                named[at]["media"] = {"ref": ref, "mime_type": hole.mime_type, "size_bytes": hole.size_bytes}
-        if _native_encode(from_envelope({**envelope, "content": named}, id=None)[2]) == _native_encode(
-            {**fields, "id": None}
-        ):
-            envelope["content"] = named
+        if _without_names(envelope, wires) != envelope:
+            return self._blob_of_message(message)  # it holds what reading would take for a name of ours
+        return Entry(None, (self.add_item(MESSAGE, refs, [_with_names(envelope, wires), wires]),))
 
     def _blob_of_message(self, message: BaseMessage) -> Entry:
         type_, data = self.codec.dump(message)
@@ -397,6 +381,37 @@ class Encoder:
         back = self.codec.load(*self.codec.dump(message))
         ours = _STRICT.loads_typed(("msgpack", _native_encode(message)))
         return type(back) is type(ours) and _native_encode(back) == _native_encode(ours)
+
+
+def _blocks_with_media(envelope: Mapping[str, Any], wires: Sequence[Any]) -> dict[int, list[Any]]:
+    """Say which neutral blocks have media that are stored elsewhere: block -> wire forms of its holes."""
+    lead = (envelope.get("state") or {}).get("lead", 0)
+    found: dict[int, list[Any]] = {}
+    for wire, _ in wires:
+        kind, path = wire[:2]
+        if kind == "media" and len(path) > 1 and path[0] == "content" and type(path[1]) is int:
+            found.setdefault(path[1] + lead, []).append(wire)
+    return found
+
+
+def _with_names(envelope: Mapping[str, Any], wires: Sequence[Any]) -> dict[str, Any]:
+    """Say in the neutral blocks which blob belongs where, for readers without LangChain."""
+    blocks = [dict(block) for block in envelope["content"]]
+    for at, holes in _blocks_with_media(envelope, wires).items():
+        if at < len(blocks) and "media" not in blocks[at]:
+            _, _, ref, _, _, mime_type, size_bytes, _ = holes[0]
+            blocks[at]["media"] = {"ref": ref, "mime_type": mime_type, "size_bytes": size_bytes}
+    return {**envelope, "content": blocks}
+
+
+def _without_names(envelope: Mapping[str, Any], wires: Sequence[Any]) -> Mapping[str, Any]:
+    """Invert `_with_names`: where a name may stand is known from the holes, never from the block."""
+    blocks = list(envelope["content"])
+    for at, holes in _blocks_with_media(envelope, wires).items():
+        media = blocks[at].get("media") if at < len(blocks) else None
+        if isinstance(media, dict) and media.get("ref") in [hole[2] for hole in holes]:
+            blocks[at] = {key: value for key, value in blocks[at].items() if key != "media"}
+    return {**envelope, "content": blocks}
 
 
 def _emptied(fields: dict[str, Any], holes: Sequence[Any]) -> dict[str, Any]:
@@ -760,7 +775,7 @@ class Decoder:
             raise CorruptRecordError("message", where=self.where, reason=reason) from error
 
     def _message_with_media(self, envelope: Mapping[str, Any], wires: list[Any], message_id: str | None) -> Any:
-        module, name, fields = self.codec.message_fields(envelope, message_id)
+        module, name, fields = self.codec.message_fields(_without_names(envelope, wires), message_id)
         whole = self._fill(fields, wires)
         packed = _native_encode((module, name, whole, "model_validate_json"))
         return self.codec.load_native(ormsgpack.packb(ormsgpack.Ext(EXT_PYDANTIC_V2, packed)))
