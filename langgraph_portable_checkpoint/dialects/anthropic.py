@@ -60,6 +60,7 @@ BINDING: Final = re.compile(r"fable-(5-[1-9]|[6-9])|(opus|sonnet|haiku)-(5-[5-9]
 """Models that bind thinking to everything before it (A12c)."""
 MID_SYSTEM: Final = re.compile(r"opus-(4-[89]|[5-9])|(sonnet|haiku|fable)-[5-9]")
 """Models that know role system inside messages (A17)."""
+NATIVE_PARTS: Final = frozenset({"container_upload", "search_result", "tool_reference"})
 _SOURCES: Final = frozenset({"base64", "url", "file_id"})
 _IMAGE: Final = MediaRule(sources=_SOURCES, mime_types=IMAGES)  # type: ignore[arg-type]  # literals
 _DOCUMENT: Final = MediaRule(sources=_SOURCES, mime_types=("application/pdf",))  # type: ignore[arg-type]  # literals
@@ -122,6 +123,7 @@ class Anthropic:
             server_tools="pairs",
             refusal=False,
             non_standard="same-api",
+            native_parts=NATIVE_PARTS,
         )
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:

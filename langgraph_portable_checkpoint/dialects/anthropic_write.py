@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..envelope.model import Block
+from ..envelope.model import Block, MessageEnvelope
 from .anthropic_read import API, NAME
 from .base import native
 from .media_parts import base64_of
+from .reasoning import origin_of
 from .report import Placed, Report
 
 MAX_CACHE_HINTS: Final = 4
@@ -89,7 +90,7 @@ class AnthropicWriter:
         return blocks
 
     def _block(self, block: Block, placed: Placed) -> dict[str, Any]:
-        raw = native(block, placed.envelope, api=API)
+        raw = native(block, placed.envelope, api=API) or _unmistakable(block, placed.envelope)
         if isinstance(raw, dict) and raw.keys() <= _NATIVE_KEYS.get(str(raw.get("type")), raw.keys()):
             return dict(raw)
         if block.get("annotations"):
@@ -120,6 +121,13 @@ def limit_cache_hints(payload: dict[str, Any], report: Report) -> None:
 def _all_blocks(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
     contents = [payload.get("system"), *(message["content"] for message in payload["messages"])]
     return [block for content in contents if isinstance(content, list) for block in content]
+
+
+def _unmistakable(block: Block, envelope: MessageEnvelope) -> Any:
+    """Return the raw form of a part that an application wrote itself, in a shape that only this API has."""
+    raw = block.get("raw")
+    known = "api" in origin_of(block, envelope)
+    return None if known or not isinstance(raw, dict) or "source" not in raw else raw
 
 
 def _joined(placed: Placed) -> bool:

@@ -123,6 +123,8 @@ class Target:
         item_ids: Ids of items are valid only together with the reasoning they came with (R1b).
         refusal: There is a native form for refusals; else they become text.
         non_standard: Blocks of unknown type may stand: "any", "same-api", or "never".
+        native_parts: Types of such blocks that this API alone knows: they may stand where no origin is known, as in
+            messages that an application wrote itself.
         pairs: Calls and results must match. False only for neutral dialects that keep history as it is.
         keeps_empty: An empty history is a valid payload.
     """
@@ -155,6 +157,7 @@ class Target:
     item_ids: bool = False
     refusal: bool = True
     non_standard: Literal["any", "same-api", "never"] = "any"
+    native_parts: frozenset[str] = frozenset()
     pairs: bool = True
     keeps_empty: bool = False
 

@@ -17,6 +17,7 @@ from .base import Dialect, ExportOptions, Finding, ImportOptions
 from .normalise import normalise
 from .registry import get_dialect, recognise
 from .report import Export, Imported, Placed, Report
+from .responses_read import lift_calls
 from .selection import place, token_budget, turn_count, turn_range
 from .source_text import read_payload
 
@@ -132,7 +133,7 @@ def _envelope(message: BaseMessage | MessageEnvelope) -> MessageEnvelope:
     if isinstance(message, BaseMessage):
         from ..envelope.read import read_message
 
-        return read_message(message)
+        return lift_calls(read_message(message))
     if _is_envelope(message):
         return message
     raise TypeError(

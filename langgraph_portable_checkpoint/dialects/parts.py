@@ -155,11 +155,11 @@ class Parts:
         """Keep a block of unknown type for the API it was written for."""
         origin = origin_of(block, placed.envelope)
         own = origin.get("provider") in self.target.providers and origin.get("api") == self.target.api
-        own = own and "raw" in block
-        if self.target.non_standard == "any" or (self.target.non_standard == "same-api" and own):
-            return [block]
         value = block.get("value")
         kind = value.get("type") if isinstance(value, Mapping) else type(value).__name__
+        own = own or ("provider" not in origin and str(kind) in self.target.native_parts)
+        if self.target.non_standard == "any" or (self.target.non_standard == "same-api" and own and "raw" in block):
+            return [block]
         stands = placed.envelope["role"] in ("user", "tool") and self.options.on_unsupported_part != "drop"
         self.lose(
             "non_standard",

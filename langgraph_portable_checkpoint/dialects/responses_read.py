@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin, Role
 from .arguments import read_call
 from .problems import Problems
-from .responses_items import CALLS, HOSTED, NAME, OUTPUTS, USER_ITEMS, call_id_of
+from .responses_items import API, CALLS, HOSTED, NAME, OUTPUTS, USER_ITEMS, call_id_of
 
 _ROLES: Final[Mapping[str, Role]] = {
     "user": "user",
@@ -116,6 +116,21 @@ class ItemReader:
                 self.problems.add(f"{path}.call_id", "is missing or not a text")
             self.problems.optional_text(block.get("name"), f"{path}.name")
         self._run().append(block)
+
+
+def lift_calls(envelope: MessageEnvelope) -> MessageEnvelope:
+    """Make calls of items that a thread holds as they came: shell, patch and computer calls wait for a result too."""
+    if envelope.get("origin", {}).get("api") != API:
+        return envelope
+    content = [_lifted(block) if block["type"] == "non_standard" else block for block in envelope["content"]]
+    return {**envelope, "content": content}
+
+
+def _lifted(block: Block) -> Block:
+    item = block.get("value")
+    if not isinstance(item, Mapping) or str(item.get("type")) not in CALLS or not isinstance(call_id_of(item), str):
+        return block
+    return {**_call(item["type"], item), "raw": item}
 
 
 def _reasoning(item: Mapping[str, Any]) -> Block:
