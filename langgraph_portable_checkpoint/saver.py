@@ -26,6 +26,7 @@ from .errors import InvalidIdError
 from .media.cache import BlobCache
 from .media.calls import StoreCalls
 from .media.directory import DirectoryMediaStore
+from .media.hooks import NO_HOOKS, MediaHooks
 from .media.placing import PolicyWalk
 from .media.policy import MediaPolicy
 from .media.stores import store_name
@@ -38,6 +39,7 @@ from .storage.layout import Layout, checked_id
 from .storage.programs import listing, read, threads, write
 from .storage.programs.core import Core
 from .storage.programs.threads import Deleted
+from .thread_media import MediaMethods
 
 T = TypeVar("T")
 Version = int | float | str
@@ -46,7 +48,7 @@ DEFAULT_PREFIX: Final = "lpc"
 PAGE: Final = listing.PAGE
 
 
-class PortableRedisSaver(ConversationMethods, BaseCheckpointSaver[Any]):
+class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[Any]):
     """A LangGraph checkpointer on plain Redis (6.2 or newer) and Valkey (7.2 or newer).
 
     Stores conversations as vendor-neutral envelopes and everything else through the serializer, unchanged. One object
@@ -64,6 +66,7 @@ class PortableRedisSaver(ConversationMethods, BaseCheckpointSaver[Any]):
         ttl_seconds: Every write makes the thread's keys expire this long after it; None: never.
         media_policy: What a save does with media.
         media_store: Where media bytes go instead of the thread's own keys: a MediaStore, or the path of a folder.
+        media_hooks: Callables that hear of media stored, missing or expired.
         conversation_channels: The channels that hold conversations, first choice first; failing these, any list of
             messages is taken for one.
         on_conflict: What to do about a put whose parent is not the head of its namespace: "allow", "warn" or "raise".
@@ -83,6 +86,7 @@ class PortableRedisSaver(ConversationMethods, BaseCheckpointSaver[Any]):
         ttl_seconds: float | None = None,
         media_policy: MediaPolicy | None = None,
         media_store: Any = None,
+        media_hooks: MediaHooks = NO_HOOKS,
         conversation_channels: Sequence[str] = ("messages",),
         on_conflict: OnConflict = "allow",
         _clients: Clients | None = None,
@@ -97,6 +101,8 @@ class PortableRedisSaver(ConversationMethods, BaseCheckpointSaver[Any]):
         self._on_close = _on_close
         self.media_policy = media_policy or MediaPolicy()
         store = DirectoryMediaStore(media_store) if isinstance(media_store, (str, os.PathLike)) else media_store
+        self.media_store = store
+        self.media_hooks = media_hooks
         self._store_calls = None if store is None else StoreCalls(store)
         self._core = Core(
             layout=Layout(prefix),

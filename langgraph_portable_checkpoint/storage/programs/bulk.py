@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from langgraph.checkpoint.base import Checkpoint
 
-from ..codec import Decoder
+from ..decoder import Decoder
 from ..effects import Batch, Command, Effect, Program, Script
 from ..records import CheckpointRecord, WriteRecord, load_writes
 from .core import Core, broken, fetch_missing, open_record, read_record

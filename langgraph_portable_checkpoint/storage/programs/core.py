@@ -14,9 +14,11 @@ from ...errors import (
     ThreadDeletedError,
     TurnInProgressError,
 )
-from ..codec import Blobs, Decoder, Encoder, Items, Sink, ValueCodec
+from ..codec import ValueCodec
+from ..decoder import Blobs, Decoder, Items
 from ..effects import Batch, Command, MediaGet, MediaPut, Program, Script
-from ..items import MEDIA, Parsed, Secrets, digest_of, pack, pack_record, parse_record, unpack
+from ..encoder import Encoder, Sink
+from ..items import DIGEST_BYTES, MEDIA, Parsed, Secrets, digest_of, pack, pack_record, parse_record, unpack
 from ..known import Flats
 from ..layout import Layout, run_digest, split_place
 from ..records import CheckpointRecord, load_checkpoint, open_checkpoint
@@ -275,7 +277,7 @@ def open_blob(view: ThreadView, ref: bytes, data: bytes, *, where: str) -> bytes
     what = f"media {ref.hex()}"
     if view.secrets.sealer.sealed:
         data = view.secrets.sealer.open(_unpacked(data, where), what=what, where=where)
-    if digest_of(data, view.secrets.key) != ref:
+    if digest_of(data, view.secrets.key) != ref[-DIGEST_BYTES:]:
         raise CorruptRecordError(what, where=where, reason="its bytes do not match its digest")
     return data
 

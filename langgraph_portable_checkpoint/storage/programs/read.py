@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
-from ..codec import Decoder, NotAtHandError
+from ..decoder import Decoder, NotAtHandError
 from ..effects import Program, Script
 from ..items import Parsed
 from ..layout import place as spell_place

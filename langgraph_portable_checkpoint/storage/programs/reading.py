@@ -13,7 +13,7 @@ from ...envelope.turn_model import TurnMessage, TurnRecord
 from ...envelope.turn_pending import is_finished, pending_of
 from ...envelope.turn_wire import load_page, load_turn
 from ...envelope.turns import Pending
-from ..codec import Decoder, NotAtHandError
+from ..decoder import Decoder, NotAtHandError
 from ..effects import Batch, Command, Program, Script
 from ..items import MESSAGE
 from ..layout import SHARDS, split_place

@@ -24,7 +24,8 @@ from ...envelope.turn_pending import pending_of
 from ...envelope.turn_record import advance_turns, mark_turn
 from ...envelope.turn_wire import dump_page, dump_turn, load_page, load_turn
 from ...envelope.turns import Pending
-from ..codec import BLOB_WIRE, LIST, Decoder, id_from_wire
+from ..codec import BLOB_WIRE, LIST, id_from_wire
+from ..decoder import Decoder
 from ..effects import Batch, Command, Program, Script
 from ..items import MESSAGE, TURN, pack_record, parse_record
 from ..messages import STANDARD

@@ -10,8 +10,8 @@ from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoin
 
 from ...envelope.turn_pending import is_finished
 from ...errors import ConflictError
-from ..codec import Encoder, Sink
 from ..effects import Program, Script
+from ..encoder import Encoder, Sink
 from ..known import Flat
 from ..layout import place as spell_place
 from ..layout import run_digest, split_place
