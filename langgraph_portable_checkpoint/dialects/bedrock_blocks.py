@@ -104,6 +104,23 @@ def _json(value: Any) -> Block:
     return {"type": "text", "text": json.dumps(value, ensure_ascii=False), "extras": {"json": value}}
 
 
+def _search_result(value: Any) -> Block | None:
+    """Read a search result as the text that a model reads of it."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("content"), list):
+        return None
+    head = [value[key] for key in ("title", "source") if isinstance(value.get(key), str)]
+    texts = [part["text"] for part in value["content"] if isinstance(part, Mapping) and _is_text(part)]
+    return {"type": "text", "text": "\n".join([*head, *texts]), "extras": {"searchResult": dict(value)}}
+
+
+def _guarded(value: Any) -> Block | None:
+    """Read a text that is there for a guardrail to check."""
+    text = value.get("text") if isinstance(value, Mapping) else None
+    if not isinstance(text, Mapping) or not isinstance(text.get("text"), str):
+        return None
+    return {"type": "text", "text": text["text"], "extras": {"guardContent": dict(value)}}
+
+
 def _tool_use(value: Any) -> Block | None:
     if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
         return None
@@ -199,6 +216,8 @@ _READERS: Final[Mapping[str, Callable[[Any], Block | None]]] = {
     "toolUse": _tool_use,
     "reasoningContent": _reasoning,
     "citationsContent": _citations,
+    "searchResult": _search_result,
+    "guardContent": _guarded,
     "image": lambda value: _media("image", value),
     "document": lambda value: _media("file", value),
     "video": lambda value: _media("video", value),
@@ -213,9 +232,12 @@ def native_block(block: Block) -> Native | None:
 
 
 def _write_text(block: Block) -> Native:
-    extras = block.get("extras") or {}
-    if "json" in extras and json.dumps(extras["json"], ensure_ascii=False) == block["text"]:
-        return {"json": extras["json"]}
+    """Spell a text; one that was read from another form goes back in that form, if it still says the same."""
+    for key, value in (block.get("extras") or {}).items():
+        reader = _READERS.get(key) if key in ("json", "searchResult", "guardContent") else None
+        again = reader(value) if reader else None
+        if again is not None and again.get("text") == block["text"]:
+            return {key: value}
     return {"text": block["text"]}
 
 

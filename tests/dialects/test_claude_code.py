@@ -190,6 +190,14 @@ def test_what_no_person_typed_and_no_model_said_is_marked_or_left_out() -> None:
     assert [(loss.rule, loss.kind) for loss in losses] == [("CC5", "dropped")]
 
 
+def test_a_subagents_own_file_is_its_conversation() -> None:
+    envelopes, losses = read(
+        [said("u", None, "task", isSidechain=True), answered("a", "u", "m", text("done"), isSidechain=True)]
+    )
+    assert shape(envelopes) == [("user", ["task"]), ("assistant", ["done"])]
+    assert losses == []
+
+
 def test_corrupt_lines_are_told_with_their_numbers() -> None:
     good = json.dumps(said("u", None, "q"))
     lines = [

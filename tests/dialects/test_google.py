@@ -13,6 +13,7 @@ from langgraph_portable_checkpoint.dialects.google import Google
 from langgraph_portable_checkpoint.dialects.report import Placed, Report
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.errors import IncompatibleHistoryError, MalformedHistoryError
+from tests.dialects import counting
 
 DIALECT = Google()
 GEMINI_3 = ExportOptions(model="gemini-3-pro-preview")
@@ -61,6 +62,35 @@ def test_recorded_histories_come_back_as_they_went_in(corpus: Path) -> None:
         exported = write(read(payload, profile), ExportOptions(profile=profile), report)
         assert json.dumps(exported["contents"]) == json.dumps(payload), name
         assert report.losses == (), name
+
+
+def test_recorded_histories_hold_what_their_parts_hold(corpus: Path) -> None:
+    for path in sorted((corpus / "gemini").glob("*.history.json")):
+        found = counting.of_envelopes(read(json.loads(path.read_text())))
+        expected = counting.gemini(path)
+        assert {key: found[key] for key in expected} == expected, path.name
+
+
+def test_chat_recordings_of_the_cli_are_read(corpus: Path) -> None:
+    paths = sorted((corpus / "gemini_cli_sessions").glob("*.json"))
+    assert len(paths) == 2
+    for path in paths:
+        envelopes = read(json.loads(path.read_text()))
+        found = counting.of_envelopes(envelopes)
+        expected = counting.gemini_cli(path)
+        assert {key: found[key] for key in expected} == expected, path.name
+        answers = [envelope for envelope in envelopes if envelope["role"] == "assistant"]
+        assert {envelope["origin"].get("model") for envelope in answers} == {"gemini-2.5-pro"}
+        assert all(envelope["usage"]["total_tokens"] > 0 for envelope in answers)
+
+
+def test_recorded_calls_are_read_with_their_streams_joined(corpus: Path) -> None:
+    text = (corpus / "gemini" / "geminicli_persistent_session.responses.jsonl").read_text()
+    envelopes = read(text)
+    assert len(envelopes) == len(text.splitlines())
+    assert {envelope["role"] for envelope in envelopes} == {"assistant"}
+    calls = text.count('"functionCall"')
+    assert counting.of_envelopes(envelopes)["call"] == calls > 20
 
 
 def test_responses_of_one_step_stand_in_one_content_and_errors_say_so() -> None:
