@@ -18,7 +18,12 @@ from .call import NAME, app
 from .output import Output
 from .settings import UsageError
 
-COMMANDS: Final = ("demo", "convert", "lint", "save", "resume", "diff", "merge")
+COMMANDS: Final = (
+    *("demo", "threads", "show", "checkpoints", "stats", "view"),
+    *("delete", "copy", "prune", "persist"),
+    *("export", "import_", "convert", "lint"),
+    *("save", "resume", "diff", "merge"),
+)
 """The modules of the commands, in the order of the help."""
 
 _Wrong: Final[type[Exception]] = typer.BadParameter.__mro__[2]
@@ -27,9 +32,12 @@ _Wrong: Final[type[Exception]] = typer.BadParameter.__mro__[2]
 
 def _show_version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        print(f"{NAME} {version('langgraph-portable-checkpoint')}")
+        try:
+            print(NAME, version("langgraph-portable-checkpoint"))
+        except PackageNotFoundError:
+            print(NAME, "of an unknown version: the package is not installed")
         raise typer.Exit
 
 

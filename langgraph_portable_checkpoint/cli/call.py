@@ -83,6 +83,8 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="Id of the thread.", show_default=False)]
 
+ThreadIds = Annotated[list[str], typer.Argument(metavar="THREAD", help="Ids of threads.", show_default=False)]
+
 
 class Call:
     """One run of one command.

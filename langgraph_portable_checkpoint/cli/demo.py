@@ -20,8 +20,10 @@ from . import exits
 from .call import THREADS, Call, command
 from .output import Output, safe_line, shortened, shown_bytes
 from .settings import UsageError
+from .show import text_of_message
 
 if TYPE_CHECKING:
+    from ..conversation import Turn
     from ..saver import PortableRedisSaver
 
 _AGENT = f"{__package__}.demo_agent"
@@ -139,32 +141,23 @@ def _look_inside(folder: Path, found: Measured, tell: Any, out: Output) -> None:
         _write_out(saver, folder, found, tell, out)
 
 
-def _messages(saver: PortableRedisSaver) -> list[Any]:
-    state = saver.get_tuple({"configurable": {"thread_id": "demo"}})
-    assert state is not None
-    messages: list[Any] = state.checkpoint["channel_values"]["messages"]
-    return messages
-
-
 def _list_turns(saver: PortableRedisSaver, found: Measured, tell: Any, out: Output) -> None:
-    from ..envelope.facts import fact_of_message
-    from ..envelope.turns import spans
-
-    messages = _messages(saver)
-    cut = spans([fact_of_message(message) for message in messages])
-    found.messages, found.statuses = len(messages), [span.status for span in cut]
-    tell(f"3. The thread's turns, as they stand in the server ({len(messages)} messages):")
-    width = out.width - 30
-    for number, span in enumerate(cut):
-        if 2 <= number < len(cut) - 2:
-            if number == 2:
-                tell(f"      ... {len(cut) - 4} more ...")
-            continue
-        asked, answered = messages[span.start], messages[span.stop - 1]
-        tell(f"   turn {number:>3}  {span.status:<9} {span.stop - span.start} messages")
-        tell(f"             user       {shortened(safe_line(asked.content), width)}")
-        tell(f"             assistant  {shortened(safe_line(answered.content), width)}")
+    turns = list(saver.turns("demo"))
+    found.messages, found.statuses = sum(len(turn.messages) for turn in turns), [turn.status for turn in turns]
+    tell(f"3. The thread's turns, as they stand in the server ({found.messages} messages):")
+    for turn in turns[:2]:
+        _tell_turn(turn, tell, out.width - 30)
+    if len(turns) > 4:
+        tell(f"      ... {len(turns) - 4} more ...")
+    for turn in turns[2:][-2:]:
+        _tell_turn(turn, tell, out.width - 30)
     tell()
+
+
+def _tell_turn(turn: Turn, tell: Any, width: int) -> None:
+    tell(f"   turn {turn.turn:>3}  {turn.status:<9} {len(turn.messages)} messages")
+    for message in (turn.messages[0], turn.messages[-1]):
+        tell(f"             {message['role']:<10} {shortened(safe_line(text_of_message(message)), width)}")
 
 
 def _weigh(saver: PortableRedisSaver, found: Measured, tell: Any) -> None:
@@ -187,9 +180,9 @@ def _weigh(saver: PortableRedisSaver, found: Measured, tell: Any) -> None:
 
 
 def _write_out(saver: PortableRedisSaver, folder: Path, found: Measured, tell: Any, out: Output) -> None:
-    from ..dialects.export import export_messages
+    from ..transfer.histories import export_thread
 
-    export = export_messages(_messages(saver), "agent-checkpoint")
+    export = export_thread(saver, "demo", "agent-checkpoint")
     lines = list(export.lines())
     path = folder / "conversation.jsonl"
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import ThreadNotFoundError
 from .call import Call
 from .files import STANDARD, read_bytes, write_text
 from .output import Output, dump_json
@@ -76,15 +77,9 @@ def thread_envelopes(call: Call, thread_id: str) -> list[MessageEnvelope]:
     Raises:
         ThreadNotFoundError: there is no such thread.
     """
-    from ..envelope.read import read_message
-    from ..envelope.turns import conversation
-    from ..errors import ThreadNotFoundError
-
-    found = call.saver().get_tuple({"configurable": {"thread_id": thread_id}})
-    if found is None:
-        raise ThreadNotFoundError(f"there is no thread {thread_id!r} here.")
-    messages = conversation(found.checkpoint["channel_values"].get("messages")) or ()
-    return [read_message(message) for message in messages]
+    if call.saver().thread_info(thread_id) is None:
+        raise ThreadNotFoundError(f"there is no thread {thread_id!r} here. Check the id, the prefix and the server.")
+    return [message for turn in call.saver().turns(thread_id) for message in turn.messages]
 
 
 def checked_choices(**chosen: str) -> dict[str, Any]:

@@ -8,7 +8,6 @@ tab-separated line per row, or JSON Lines.
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -130,8 +129,9 @@ class Output:
         elif self.on_terminal:
             self._table(columns, rows)
         else:
-            self.write("\t".join(columns))
-            for row in rows:
+            for number, row in enumerate(rows):
+                if number == 0:
+                    self.write("\t".join(columns))
                 self.write("\t".join(safe_line(shown(row.get(column))) for column in columns))
 
     def _table(self, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
@@ -140,11 +140,20 @@ class Output:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        for column in columns:
+            table.add_column(column, overflow="fold")  # an id that is cut is of no use
         for row in rows:
             cells = (row.get(column) for column in columns)
-            table.add_row(*(Text(safe_line(shown(cell)), justify=_side(cell)) for cell in cells))
-        Console(file=self.data, width=self.width, highlight=False, no_color="NO_COLOR" in os.environ).print(table)
+            table.add_row(*(Text(self._cell(cell), justify=_side(cell)) for cell in cells))
+        if table.row_count:
+            # rich looks at the terminal itself unless both sizes are given
+            console = Console(file=self.data, width=self.width, height=25, highlight=False)
+            console.print(table)
+
+    def _cell(self, cell: object) -> str:
+        line = safe_line(shown(cell))
+        return line if self.is_unicode else line.encode("ascii", "backslashreplace").decode()
 
     @contextmanager
     def progress(self, what: str, total: int | None = None) -> Iterator[Progress]:

@@ -71,6 +71,8 @@ class Settings:
         options: dict[str, Any] = {}
         if self.prefix is not None:
             options["prefix"] = self.prefix
+        if self.media is not None:
+            options["media_store"] = Path(self.media).expanduser()
         if self.encrypted:
             options["serde"] = _encrypting()
         return options
