@@ -16,6 +16,9 @@ from typing import Any, Final, TextIO
 
 _CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _BREAKING: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_TIME: Final = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?\+00:00$")
+MIN_COLUMN: Final = 11
+"""Characters that a column of a table takes at least, on average, to be readable."""
 _SPELLED: Final = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -126,6 +129,8 @@ class Output:
         if self.json:
             for row in rows:
                 self.write_json(row)
+        elif self.on_terminal and self.width < MIN_COLUMN * len(columns):
+            self._stacked(columns, rows)
         elif self.on_terminal:
             self._table(columns, rows)
         else:
@@ -133,6 +138,15 @@ class Output:
                 if number == 0:
                     self.write("\t".join(columns))
                 self.write("\t".join(safe_line(shown(row.get(column))) for column in columns))
+
+    def _stacked(self, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write each row as lines of its own, for terminals too narrow for a table."""
+        for number, row in enumerate(rows):
+            if number:
+                self.write()
+            for column in columns:
+                if shown(row.get(column)):
+                    self.write(f"{column}: {self._cell(row.get(column))}")
 
     def _table(self, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
         from rich.box import SIMPLE_HEAD
@@ -152,7 +166,7 @@ class Output:
             console.print(table)
 
     def _cell(self, cell: object) -> str:
-        line = safe_line(shown(cell))
+        line = _TIME.sub(r"\1Z", safe_line(shown(cell)))
         return line if self.is_unicode else line.encode("ascii", "backslashreplace").decode()
 
     @contextmanager
