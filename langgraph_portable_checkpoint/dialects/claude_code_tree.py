@@ -22,28 +22,26 @@ TREE_TYPES: Final = ("user", "assistant", "progress", "system", "attachment")
 SYNTHETIC_MODEL: Final = "<synthetic>"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Record:
-    """One line of the tree: its line number, its place, and the object as written."""
+    """One line of the tree: its line number, its place, its message if it has one, and the object as written."""
 
     line: int
     uuid: str
     parent: str | None
+    type: str
+    message: Mapping[str, Any]
+    message_id: str | None
     value: Mapping[str, Any]
 
-    @property
-    def type(self) -> str:
-        return str(self.value["type"])
-
-    @property
-    def message(self) -> Mapping[str, Any]:
-        message = self.value.get("message")
-        return message if isinstance(message, Mapping) else {}
-
-    @property
-    def message_id(self) -> str | None:
-        found = self.message.get("id")
-        return found if isinstance(found, str) and found else None
+    @staticmethod
+    def of(line: Line, uuid: str, parent: str | None) -> Record:
+        """Make the record of a line."""
+        message = line.value.get("message")
+        message = message if isinstance(message, dict) else {}
+        found = message.get("id")
+        message_id = found if isinstance(found, str) and found else None
+        return Record(line.number, uuid, parent, str(line.value["type"]), message, message_id, line.value)
 
     def blocks(self, kind: str) -> list[Mapping[str, Any]]:
         content = self.message.get("content")
@@ -127,9 +125,9 @@ def _record(line: Line, previous: str | None) -> Record | None:
     if kind not in TREE_TYPES or (kind in ("user", "assistant") and not isinstance(line.value.get("message"), dict)):
         return None
     if not isinstance(uuid, str) or not uuid:
-        return Record(line.number, f"line {line.number}", previous, line.value) if "message" in line.value else None
+        return Record.of(line, f"line {line.number}", previous) if "message" in line.value else None
     parent = line.value.get("parentUuid", previous)
-    return Record(line.number, uuid, parent if isinstance(parent, str) else None, line.value)
+    return Record.of(line, uuid, parent if isinstance(parent, str) else None)
 
 
 def _leaf(records: Sequence[Record], by_uuid: Mapping[str, Record]) -> Record | None:

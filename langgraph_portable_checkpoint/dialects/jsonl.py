@@ -74,7 +74,7 @@ def _split(payload: str | bytes) -> Iterator[str | bytes]:
 
 def _read_row(row: Any, number: int, max_chars: int) -> Line | BadLine | None:
     if isinstance(row, dict):
-        return _checked(row, number, [])
+        return BadLine(number, f"nested deeper than {MAX_DEPTH} levels") if too_deep(row) else Line(number, row)
     if not isinstance(row, (str, bytes)):
         return BadLine(number, f"a line is {type(row).__name__}, not text or an object")
     if len(row) > max_chars:
@@ -94,7 +94,7 @@ def _parse(text: str, number: int) -> Line | BadLine:
         return BadLine(number, _reason(error))
     if not isinstance(value, dict):
         return BadLine(number, f"a JSON {type(value).__name__}, not an object")
-    return _checked(value, number, repairs)
+    return Line(number, value, tuple(repairs))
 
 
 def load_strict(text: str, repairs: list[str]) -> Any:
@@ -129,12 +129,6 @@ def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"not JSON at column {error.colno}: {error.msg}"
     return str(error)
-
-
-def _checked(value: dict[str, Any], number: int, repairs: list[str]) -> Line | BadLine:
-    if not repairs and too_deep(value):
-        return BadLine(number, f"nested deeper than {MAX_DEPTH} levels")
-    return Line(number, value, tuple(repairs))
 
 
 def too_deep(value: Any, *, limit: int = MAX_DEPTH) -> bool:
