@@ -14,7 +14,8 @@ from typing import Any
 from langgraph.checkpoint.base import CheckpointTuple
 
 from ..saver import PortableRedisSaver
-from ..storage.codec import LIST, Decoder
+from ..storage.codec import LIST
+from ..storage.decoder import Decoder
 from ..storage.known import Flat
 from ..storage.layout import place as spell_place
 from ..storage.programs import bulk

@@ -132,7 +132,13 @@ class Core:
     def decoder(self, view: ThreadView, thread_id: str, fetched: dict[bytes, bytes]) -> Decoder:
         """Make a decoder for a thread."""
         return Decoder(
-            self.codec, view.secrets, items=self.items, fetched=fetched, blobs=self.blobs, where=f"thread {thread_id!r}"
+            self.codec,
+            view.secrets,
+            items=self.items,
+            fetched=fetched,
+            blobs=self.blobs,
+            where=f"thread {thread_id!r}",
+            known=view.known,
         )
 
     def encoder(self, view: ThreadView, sink: Sink) -> Encoder:

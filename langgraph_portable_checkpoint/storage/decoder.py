@@ -1,0 +1,391 @@
+"""Entries and items to values, from what is at hand.
+
+Opens and checks each item once and keeps it; what has to be fetched first is said by raising `NotAtHandError`. Every
+value handed out is fresh, so callers may change it. Knows nothing of keys or servers; see `codec` for the wire forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import ormsgpack
+
+from ..errors import CorruptRecordError, MissingItemError
+from .codec import (
+    BLOB_WIRE,
+    CHUNKED,
+    DICT,
+    EXT_PYDANTIC_V2,
+    LIST,
+    ValueCodec,
+    id_from_wire,
+    native_encode,
+    split_entries,
+)
+from .items import BLOB, INNER, LEAF, MESSAGE, Parsed, Secrets, parse_item
+from .known import KnownMessages
+from .messages import Prototype, fingerprint
+from .named_media import without_names
+from .sequences import FANOUT, Entry, Sequenced, levels_of
+
+OVERHEAD_BYTES: Final = 200
+
+
+class Blobs(Protocol):
+    """A cache of media by ref."""
+
+    def get(self, digest: bytes) -> bytes | None: ...
+
+    def put(self, digest: bytes, data: bytes) -> None: ...
+
+
+class Items:
+    """Items by digest, opened or as they were stored; shared by threads; forgets the oldest beyond its budget."""
+
+    def __init__(self, budget_bytes: int) -> None:
+        self.budget_bytes = budget_bytes
+        self._items: dict[bytes, Opened | bytes] = {}
+        self._bytes = 0
+        self.get = self._items.get
+
+    def add(self, digest: bytes, item: Opened | bytes) -> None:
+        """Remember an item; an opened one takes the place of its bytes."""
+        known = self._items.get(digest)
+        self._items[digest] = item
+        if known is None:
+            self._bytes += _weight(item)
+            while self._bytes > self.budget_bytes and len(self._items) > 1:
+                self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        try:
+            oldest = self._items.pop(next(iter(self._items)))
+        except (StopIteration, KeyError, RuntimeError):  # another thread was quicker
+            return
+        self._bytes -= _weight(oldest)
+
+
+def _weight(item: Opened | bytes) -> int:
+    return len(item) + OVERHEAD_BYTES if isinstance(item, bytes) else item.size_bytes
+
+
+@dataclass(slots=True)
+class Opened:
+    """An item, opened, with what was made of it."""
+
+    kind: int
+    refs: tuple[bytes, ...]
+    body: Any
+    size_bytes: int
+    media: tuple[bytes, ...] = ()
+    """Refs of its media; they are not among `refs`."""
+    prototype: Prototype | None = None
+    bare: Prototype | None = None
+    """The prototype of a message with media, without them."""
+    last_id: tuple[Any, str | None] = (None, None)
+    """The wire form and text of the id that it was copied under last."""
+    entries: list[Entry] | None = None
+
+
+def _opened(parsed: Parsed, size_bytes: int) -> Opened:
+    body = parsed.body
+    wires = body[-1] if isinstance(body, list) and len(body) == {BLOB: 3, MESSAGE: 2}.get(parsed.kind) else ()
+    media = {wire[2] for wire, _ in wires if wire[0] == "media"}
+    refs = tuple(ref for ref in parsed.refs if ref not in media) if media else parsed.refs
+    return Opened(parsed.kind, refs, body, size_bytes, tuple(media))
+
+
+class NotAtHandError(Exception):
+    """Something has to be fetched before this can be decoded. Never leaves the programs."""
+
+
+class Decoder:
+    """Decodes entries of one thread, from items already at hand.
+
+    Args:
+        codec: The serializer side.
+        secrets: The thread's key and sealer.
+        items: The shared cache.
+        fetched: Raw items that came with this call.
+        blobs: The shared cache of media.
+        known: Learns of messages handed out with texts in the place of media.
+        where: What error messages call the thread.
+    """
+
+    def __init__(
+        self,
+        codec: ValueCodec,
+        secrets: Secrets,
+        *,
+        items: Items,
+        fetched: dict[bytes, bytes],
+        blobs: Blobs,
+        where: str,
+        known: KnownMessages | None = None,
+    ) -> None:
+        self.codec = codec
+        self.secrets = secrets
+        self.items = items
+        self.fetched = fetched
+        self.blobs = blobs
+        self.media: dict[bytes, bytes] = {}
+        self.lost: dict[bytes, str] = {}
+        """Media that cannot be had, and why."""
+        self.where = where
+        self.known = known
+        self.hydrate = True
+        """Whether media are put in; else texts that name them."""
+        self._substituted = False
+        self.final = False
+        """Whether all that can be had is at hand; until then, what is not there raises NotAtHandError."""
+        self._local: dict[bytes, Opened] = {}
+
+    def open(self, digest: bytes) -> Opened:
+        """Open an item, from the cache or from what was fetched.
+
+        Raises:
+            NotAtHandError: it is in neither, and may be fetched.
+            MissingItemError: it is in neither, and cannot be had.
+        """
+        opened = self._local.get(digest) or self.items.get(digest)
+        if opened is None or isinstance(opened, bytes):
+            data = opened or self.fetched.get(digest)
+            if data is None and not self.final:
+                raise NotAtHandError
+            if data is None:
+                raise MissingItemError(f"item {digest.hex()}", where=self.where, reason="it is not stored")
+            parsed = self._parse(digest, data)
+            opened = _opened(parsed, len(data) + OVERHEAD_BYTES)
+            if parsed.kind == LEAF:
+                opened.entries = split_entries(parsed.body, parsed.refs, where=self.where)
+            self.items.add(digest, opened)
+            self._local[digest] = opened
+        return opened
+
+    def _parse(self, digest: bytes, data: bytes) -> Parsed:
+        return parse_item(digest, data, secrets=self.secrets, where=self.where)
+
+    def has(self, digest: bytes) -> bool:
+        return digest in self._local or digest in self.fetched or self.items.get(digest) is not None
+
+    def missing(self, refs: Iterable[bytes]) -> tuple[list[bytes], list[bytes]]:
+        """List the items and the media that are not at hand, following the items that are."""
+        absent: dict[bytes, None] = {}
+        media: dict[bytes, None] = {}
+        seen: set[bytes] = set()
+        pending = list(refs)
+        while pending:
+            ref = pending.pop()
+            if ref in seen:
+                continue
+            seen.add(ref)
+            if self.has(ref):
+                opened = self.open(ref)
+                pending += opened.refs
+                media.update((name, None) for name in opened.media if self.blob(name) is None)
+            else:
+                absent[ref] = None
+        return list(absent), list(media)
+
+    def blob(self, ref: bytes) -> bytes | None:
+        """Return media bytes that are at hand."""
+        return self.media.get(ref) or self.blobs.get(ref)
+
+    def channel(
+        self, entry: Entry, previous: Sequenced | None = None, *, hydrate_from: int = 0
+    ) -> tuple[Any, Sequenced | None]:
+        """Decode a channel's entry into a fresh value, and the sequence behind it if it is one.
+
+        Args:
+            previous: The sequence of the channel met last; when it still is this one, no page is opened.
+            hydrate_from: Elements before this position keep texts in the place of media.
+        """
+        if isinstance(entry.wire, list) and len(entry.wire) == 3:
+            same = previous is not None and previous.is_named(entry)
+            made = previous if previous is not None and same else self.sequenced(entry)
+            if hydrate_from and entry.wire[1] == LIST:
+                return self._partly(made.entries, hydrate_from), made
+            return self._container(entry.wire[1], made.entries), made
+        return self.value(entry), None
+
+    def _partly(self, entries: list[Entry], hydrate_from: int) -> list[Any]:
+        self.hydrate = False
+        try:
+            early = self._elements(entries[:hydrate_from])
+        finally:
+            self.hydrate = True
+        return early + self._elements(entries[hydrate_from:])
+
+    def value(self, entry: Entry) -> Any:
+        """Decode one entry into a fresh value."""
+        wire, refs = entry
+        if wire is None or isinstance(wire, (str, bytes)):
+            return self._message(refs[0], wire)
+        if wire == BLOB_WIRE:
+            return self._blob(self.open(refs[0]))
+        if not isinstance(wire, list) or len(wire) > 3:
+            raise CorruptRecordError("entry", where=self.where, reason="it has no known form")
+        if len(wire) == 3:
+            return self._container(wire[1], self.sequenced(entry).entries)
+        if len(wire) == 2:
+            return self._load(wire[0], wire[1])
+        return self._load("msgpack", wire[0]) if wire else None
+
+    def _load(self, type_: str, data: bytes) -> Any:
+        try:
+            return self.codec.load(type_, data)
+        except (ValueError, NotImplementedError, RecursionError) as error:
+            raise CorruptRecordError(
+                "value",
+                where=self.where,
+                reason=f"the serializer cannot read it ({type(error).__name__}: {error})"[:300],
+            ) from error
+
+    def _container(self, form: int, entries: list[Entry]) -> Any:
+        if form == LIST:
+            return self._elements(entries)
+        if form == DICT:
+            values = [self.value(entry) for entry in entries]
+            return dict(zip(values[::2], values[1::2], strict=True))
+        if form == CHUNKED:
+            return [element for entry in entries for element in self.value(entry)]
+        raise CorruptRecordError("sequence", where=self.where, reason=f"its form {form!r} is not known")
+
+    def _elements(self, entries: list[Entry]) -> list[Any]:
+        """Decode the entries of a list. Long conversations pass here, so messages decoded before are met first."""
+        items, elements = self.items.get, []
+        for entry in entries:
+            wire = entry[0]
+            if wire is not None and wire.__class__ is not list:
+                opened = items(entry[1][0])
+                if opened.__class__ is Opened and opened.prototype is not None and opened.last_id[0] == wire:
+                    elements.append(opened.prototype.copy(opened.last_id[1]))
+                    continue
+            elements.append(self.value(entry))
+        return elements
+
+    def sequenced(self, entry: Entry) -> Sequenced:
+        """Open a sequence, down to its entries, keeping its page refs for the next write."""
+        size, _, loose = entry.wire
+        levels = levels_of(size)
+        entries: list[Entry] = []
+        pages: list[list[bytes]] = [[] for _ in range(max(levels, default=0))]
+        for ref, level in zip(entry.refs, levels, strict=False):
+            self._expand(ref, level, entries, pages)
+        entries += split_entries(loose, entry.refs[len(levels) :], where=self.where)
+        if len(entries) != size:
+            raise CorruptRecordError("sequence", where=self.where, reason=f"it has {len(entries)} of {size} entries")
+        return Sequenced(entries, pages)
+
+    def _expand(self, ref: bytes, level: int, entries: list[Entry], pages: list[list[bytes]]) -> None:
+        opened = self.open(ref)
+        pages[level - 1].append(ref)
+        if level > 1 and opened.kind == INNER and len(opened.refs) == FANOUT:
+            for child in opened.refs:
+                self._expand(child, level - 1, entries, pages)
+        elif level == 1 and opened.entries is not None:
+            entries += opened.entries
+        else:
+            raise CorruptRecordError(f"page {ref.hex()}", where=self.where, reason="it is not the page it should be")
+
+    def _blob(self, opened: Opened) -> Any:
+        if opened.kind != BLOB:
+            raise CorruptRecordError("blob", where=self.where, reason=f"it is an item of kind {opened.kind}")
+        body = opened.body
+        value = self._load(body[0], body[1])
+        return self._fill(value, body[2]) if len(body) > 2 else value
+
+    def _fill(self, value: Any, wires: list[Any]) -> Any:
+        holes, resolve = self._holes(wires)
+        return self.codec.walk.fill(value, holes, resolve)
+
+    def _holes(self, wires: list[Any]) -> tuple[list[Any], Callable[[Any], Any]]:
+        """Open the holes of a value, with what answers for each."""
+        ids: dict[int, Any] = {}
+        holes = []
+        for wire, message_id in wires:
+            hole = self.codec.walk.from_wire(wire, where=self.where)
+            ids[id(hole)] = message_id
+            holes.append(hole)
+
+        def resolve(hole: Any) -> Any:
+            if hole.kind == "message":
+                return self.value(Entry(ids[id(hole)], (hole.ref,)))
+            data = self.blob(hole.ref) if self.hydrate else None
+            if data is None and self.hydrate and not self.final:
+                raise NotAtHandError
+            if data is not None:
+                return data
+            self._substituted = True
+            return self.codec.walk.placeholder(hole, reference=not self.hydrate)
+
+        return holes, resolve
+
+    def resolve(hole: Any) -> Any:
+            if hole.kind == "message":
+                return self.value(Entry(ids[id(hole)], (hole.ref,)))
+            data = self.blob(hole.ref)
+            if data is None and not self.final:
+                raise NotAtHandError
+            return self.codec.walk.placeholder(hole) if data is None else data
+
+        return self.codec.walk.fill(value, holes, resolve)
+
+    def _message(self, digest: bytes, id_wire: str | bytes | None) -> Any:
+        opened = self.open(digest)
+        if opened.last_id[0] != id_wire:
+            opened.last_id = (id_wire, id_from_wire(id_wire))
+        message_id = opened.last_id[1]
+        if opened.prototype is not None:
+            return opened.prototype.copy(message_id)
+        if opened.bare is not None:
+            envelope, wires = opened.body
+            filled = self._filled(opened.bare.copy(message_id), wires, digest)
+            return self._whole_message(envelope, wires, message_id) if filled is None else filled
+        return self._first_message(opened, digest, message_id)
+
+    def _first_message(self, opened: Opened, digest: bytes, message_id: str | None) -> Any:
+        """Decode a message that is not at hand as a prototype yet."""
+        if opened.kind != MESSAGE:
+            what = f"message {digest.hex()}"
+            raise CorruptRecordError(what, where=self.where, reason=f"it is an item of kind {opened.kind}")
+        envelope, wires = opened.body if isinstance(opened.body, list) else (opened.body, None)
+        message = self._load_message(envelope if wires is None else without_names(envelope, wires), message_id)
+        fits = self.codec.native and Prototype.fits(message)
+        if wires is None:
+            opened.prototype = Prototype(message) if fits else None
+            return message
+        filled = self._filled(message, wires, digest) if fits else None
+        if filled is None:
+            return self._whole_message(envelope, wires, message_id)
+        opened.bare = Prototype(message)
+        return filled
+
+    def _filled(self, message: Any, wires: list[Any], digest: bytes) -> Any:
+        """Put media into a message decoded without them; None when it has to be made from its fields.
+
+        A message that stands for one with media that were not read keeps standing for it when it is written again.
+        """
+        holes, resolve = self._holes(wires)
+        self._substituted = False
+        filled = self.codec.walk.fill_message(message, holes, resolve)
+        if filled is not None and self._substituted and self.known is not None:
+            name = fingerprint(filled)
+            if name is not None:
+                self.known.add(name, digest)
+        return filled
+
+    def _load_message(self, envelope: Any, message_id: str | None) -> Any:
+        try:
+            return self.codec.load_message(envelope, message_id)
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            reason = f"its envelope does not fit together ({type(error).__name__})"
+            raise CorruptRecordError("message", where=self.where, reason=reason) from error
+
+    def _whole_message(self, envelope: Mapping[str, Any], wires: list[Any], message_id: str | None) -> Any:
+        module, name, fields = self.codec.message_fields(without_names(envelope, wires), message_id)
+        whole = self._fill(fields, wires)
+        packed = native_encode((module, name, whole, "model_validate_json"))
+        return self.codec.load_native(ormsgpack.packb(ormsgpack.Ext(EXT_PYDANTIC_V2, packed)))

@@ -1,0 +1,295 @@
+"""Values to entries and items: what one call has to store.
+
+Owns the choice of form for each value (inline, blob, message, sequence) and the proof that a message's envelope gives
+its bytes back. Knows nothing of keys, records or servers; see `codec` for the wire forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import ormsgpack
+from langchain_core.messages import BaseMessage
+
+from ..envelope.exact import fields_to_envelope
+from ..errors import MediaTooLargeError, UnserializableValueError
+from .codec import BLOB_WIRE, CHUNK, CHUNKED, DICT, LIST, STRICT, ValueCodec, id_to_wire, native_encode
+from .items import BLOB, INNER, LEAF, MESSAGE, Secrets, digest_of, pack_item
+from .known import Flat, KnownMessages, flatten_all
+from .messages import STANDARD
+from .named_media import with_names, without_names
+from .sequences import EMPTY, Entry, Sequenced, sequence
+
+INLINE_BYTES: Final = 64
+"""Serialized values up to this size stand inside the record."""
+SMALL_BYTES: Final = 1024
+"""Lists and dicts that serialize to less are one value."""
+SMALL_ELEMENT_BYTES: Final = 64
+MAX_DEPTH: Final = 8
+_REFUSALS: Final = (TypeError, ValueError, RecursionError, OverflowError, AttributeError, NotImplementedError)
+"""What serializers raise for values that they cannot take."""
+NONE_ENTRY: Final = Entry([], ())
+
+
+@dataclass(slots=True)
+class Sink:
+    """What one call has to store, by digest."""
+
+    items: dict[bytes, bytes] = field(default_factory=dict)
+    media: dict[bytes, tuple[str | None, bytes]] = field(default_factory=dict)
+    """Ref -> mime type and bytes."""
+    reports: list[dict[str, Any]] = field(default_factory=list)
+    """What the media policy could not keep as it was."""
+
+
+class Encoder:
+    """Encodes the values of one call into a sink.
+
+    Args:
+        codec: The serializer side.
+        secrets: The thread's key and sealer.
+        known: Messages encoded before; is added to.
+        sink: Receives every item the entries name that is not known to be stored.
+        stored: Digests known to be in the server.
+    """
+
+    def __init__(
+        self,
+        codec: ValueCodec,
+        secrets: Secrets,
+        *,
+        known: KnownMessages,
+        stored: set[bytes],
+        sink: Sink,
+    ) -> None:
+        self.codec = codec
+        self.secrets = secrets
+        self.known = known
+        self.stored = stored
+        self.sink = sink
+
+    def channel(self, name: str, value: Any, previous: Sequenced | None = None) -> tuple[Entry, Sequenced | None]:
+        """Encode a channel's value.
+
+        Returns:
+            The entry, and the sequence behind it if it is one, for the next call.
+
+        Raises:
+            UnserializableValueError: names the channel.
+        """
+        try:
+            return self._value(value, previous or EMPTY, 0)
+        except (UnserializableValueError, MediaTooLargeError):
+            raise
+        except _REFUSALS as error:
+            raise _unserializable(name, value, error) from error
+
+    def dump_named(self, name: str, value: Any) -> tuple[str, bytes]:
+        """Serialize a value that stands in a record; raises like `channel`."""
+        try:
+            return self.codec.dump(value)
+        except _REFUSALS as error:
+            raise _unserializable(name, value, error) from error
+
+    def _value(self, value: Any, previous: Sequenced, depth: int) -> tuple[Entry, Sequenced | None]:
+        if value is None:
+            return NONE_ENTRY, None
+        if isinstance(value, BaseMessage):
+            return self.message(value), None
+        if depth and self.codec.native and type(value) is bytearray:
+            value = bytes(value)  # within a value, LangGraph's encoder makes no difference
+        if depth < MAX_DEPTH:
+            if type(value) is list and value:
+                return self._list(value, previous, depth)
+            if type(value) is dict and value:
+                return self._dict(value, previous, depth)
+        return self._blob(value), None
+
+    def _list(self, value: list[Any], previous: Sequenced, depth: int) -> tuple[Entry, Sequenced | None]:
+        if not any(isinstance(element, BaseMessage) for element in value):
+            punched = self._take_out(value)
+            type_, data = self.codec.dump(punched[0])
+            if len(data) < SMALL_BYTES:
+                return self._typed(type_, data, punched[1]), None
+            if len(data) < len(value) * SMALL_ELEMENT_BYTES and not punched[1]:
+                chunks = [value[i : i + CHUNK] for i in range(0, len(value), CHUNK)]
+                return self._sequence([self._blob(chunk) for chunk in chunks], previous, CHUNKED)
+            if len(value) == 1:
+                return self._typed(type_, data, punched[1]), None
+        return self._sequence([self._value(element, EMPTY, depth + 1)[0] for element in value], previous, LIST)
+
+    def conversation(
+        self, name: str, value: list[Any], previous: Sequenced | None, known: tuple[Flat, list[Entry]] | None
+    ) -> tuple[Entry, Sequenced | None, Flat | None]:
+        """Encode a list that may be a conversation; what is unchanged since `known` is not looked at again.
+
+        Returns:
+            As `channel`, and the flat form for the next call if it is a conversation.
+        """
+        flat = flatten_all(value) if self.codec.native else None
+        if flat is None:
+            return *self.channel(name, value, previous), None
+        entries = list(known[1]) if known is not None and known[0].begins(flat) else []
+        try:
+            entries += [self.message(message) for message in value[len(entries) :]]
+            return *self._sequence(entries, previous or EMPTY, LIST), flat
+        except _REFUSALS as error:
+            raise _unserializable(name, value, error) from error
+
+    def _dict(self, value: dict[Any, Any], previous: Sequenced, depth: int) -> tuple[Entry, Sequenced | None]:
+        punched = self._take_out(value)
+        type_, data = self.codec.dump(punched[0])
+        if len(data) < SMALL_BYTES or any(type(key) is not str for key in value):
+            return self._typed(type_, data, punched[1]), None
+        entries: list[Entry] = []
+        for key, element in value.items():
+            entries += [self._blob(key), self._value(element, EMPTY, depth + 1)[0]]
+        return self._sequence(entries, previous, DICT)
+
+    def _take_out(self, value: Any) -> tuple[Any, Sequence[Any]]:
+        taken = self.codec.walk.take_out(value)
+        self.sink.reports += [report.to_wire() for report in taken.reports]
+        return taken.value, taken.holes
+
+    def _sequence(self, entries: list[Entry], previous: Sequenced, form: int) -> tuple[Entry, Sequenced]:
+        made = sequence(entries, previous, leaf=self._leaf, inner=self._inner)
+        loose, refs = made.node()
+        wire = [len(entries), form, [entry.wire for entry in loose]]
+        return Entry(wire, refs + tuple(ref for entry in loose for ref in entry.refs)), made
+
+    def _leaf(self, entries: Sequence[Entry]) -> bytes:
+        refs = tuple(ref for entry in entries for ref in entry.refs)
+        return self.add_item(LEAF, refs, [entry.wire for entry in entries])
+
+    def _inner(self, refs: Sequence[bytes]) -> bytes:
+        return self.add_item(INNER, tuple(refs), None)
+
+    def add_item(self, kind: int, refs: tuple[bytes, ...], body: Any) -> bytes:
+        """Put an item into the sink unless it is known to be stored; return its digest."""
+        digest, data = pack_item(kind, refs, body, self.secrets)
+        if digest not in self.stored:
+            self.sink.items[digest] = data
+        return digest
+
+    def _blob(self, value: Any) -> Entry:
+        value, holes = self._take_out(value)
+        type_, data = self.codec.dump(value)
+        return self._typed(type_, data, holes)
+
+    def _typed(self, type_: str, data: bytes, holes: Sequence[Any] = ()) -> Entry:
+        if not holes and len(data) <= INLINE_BYTES:
+            if type_ == "null":
+                return NONE_ENTRY
+            return Entry([data] if type_ == "msgpack" else [type_, data], ())
+        if not holes:
+            return Entry(BLOB_WIRE, (self.add_item(BLOB, (), [type_, data]),))
+        wires, refs = self._holes(holes)
+        return Entry(BLOB_WIRE, (self.add_item(BLOB, refs, [type_, data, wires]),))
+
+    def _holes(self, holes: Sequence[Any]) -> tuple[list[Any], tuple[bytes, ...]]:
+        wires: list[Any] = []
+        refs: list[bytes] = []
+        for hole in holes:
+            if hole.kind == "message":
+                entry = self.message(hole.message)
+                refs += entry.refs
+                wires.append([hole.to_wire(entry.refs[0]), entry.wire])
+            else:
+                ref = self._media(hole)
+                refs.append(ref)
+                wires.append([hole.to_wire(ref), None])
+        return wires, tuple(refs)
+
+    def _media(self, hole: Any) -> bytes:
+        ref = digest_of(hole.data, self.secrets.key)
+        if ref not in self.stored:
+            self.sink.media[ref] = (hole.mime_type, hole.data)
+        return ref
+
+    def message(self, message: BaseMessage) -> Entry:
+        """Encode a message; its id stands in the entry, so that the item does not change when an id is given."""
+        entry = self._message_item(message)
+        return Entry(id_to_wire(message.id), entry.refs) if entry.wire is None else entry
+
+    def _message_item(self, message: BaseMessage) -> Entry:
+        digest, name = self.known.digest(message) if self.codec.native else (None, None)
+        if digest is not None and digest in self.stored:
+            return Entry(None, (digest,))
+        entry = self._new_message(message)
+        if name is not None and entry.wire is None:
+            self.known.add(name, entry.refs[0])
+        return entry
+
+    def _new_message(self, message: BaseMessage) -> Entry:
+        if not _has_text_id(message):
+            return self._blob_of_message(message)
+        kind = type(message)
+        fields, holes = self._take_out(message.model_dump())
+        fields = _emptied(fields, holes)
+        try:
+            envelope = fields_to_envelope(kind.__module__, kind.__name__, fields)
+        except ormsgpack.MsgpackEncodeError:
+            return self._blob_of_message(message)
+        if not self.codec.native and not self._agrees(message):
+            return self._blob_of_message(message)
+        if not holes:
+            return Entry(None, (self.add_item(MESSAGE, (), envelope),))
+        wires, refs = self._holes(holes)
+        if without_names(envelope, wires) != envelope:
+            return self._blob_of_message(message)  # it holds what reading would take for a name of ours
+        return Entry(None, (self.add_item(MESSAGE, refs, [with_names(envelope, wires), wires]),))
+
+    def _blob_of_message(self, message: BaseMessage) -> Entry:
+        type_, data = self.codec.dump(message)
+        return Entry(BLOB_WIRE, (self.add_item(BLOB, (), [type_, data]),))
+
+    def _agrees(self, message: BaseMessage) -> bool:
+        """Check that a foreign serializer gives this message back as LangGraph's encoder would."""
+        if type(message) not in STANDARD:
+            return False
+        back = self.codec.load(*self.codec.dump(message))
+        ours = STRICT.loads_typed(("msgpack", native_encode(message)))
+        return type(back) is type(ours) and native_encode(back) == native_encode(ours)
+
+
+def _emptied(fields: dict[str, Any], holes: Sequence[Any]) -> dict[str, Any]:
+    """Put empty text in the place of media of a message, so that its blocks still read as what they are."""
+    for hole in holes:
+        if hole.kind == "media" and hole.path[0] == "content" and hole.encoding != "bytes":
+            fields = _with_text(fields, hole.path)
+    return fields
+
+
+def _with_text(node: Any, path: Sequence[Any]) -> Any:
+    if not path:
+        return ""
+    twin = node.copy()
+    twin[path[0]] = _with_text(node[path[0]], path[1:])
+    return twin
+
+
+def _has_text_id(message: BaseMessage) -> bool:
+    return message.id is None or type(message.id) is str
+
+
+def _unserializable(name: str, value: Any, error: Exception) -> UnserializableValueError:
+    reason = f"{type(error).__name__}: {error}"[:300]
+    return UnserializableValueError(channel=name, type_name=_culprit(value), reason=reason)
+
+
+def _culprit(value: Any) -> str:
+    """Name the type that most likely cannot be serialized: the first leaf of an unusual type."""
+    seen = 0
+    pending = [value]
+    while pending and seen < 10_000:
+        seen += 1
+        node = pending.pop()
+        if type(node) in (list, tuple, set, frozenset):
+            pending += node
+        elif type(node) is dict:
+            pending += node.values()
+        elif type(node) not in (str, int, float, bool, bytes, type(None)):
+            return f"{type(node).__module__}.{type(node).__qualname__}"
+    return type(value).__name__
