@@ -116,6 +116,7 @@ class Anthropic:
             call_id=IdRule(pattern=ID, max_length=128, prefix="toolu_"),
             tool_name=IdRule(pattern=TOOL_NAME, max_length=128, prefix="tool_"),
             invalid_arguments=False,
+            plain_arguments=True,
             calls_last=True,
             blank_text=False,
             media=narrow_media(_MEDIA, options.model),

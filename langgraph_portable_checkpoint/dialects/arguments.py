@@ -34,7 +34,17 @@ def write_arguments(block: Block) -> str:
     args = block.get("args")
     if isinstance(args, str):
         return args
-    return json.dumps({} if args is None else args, ensure_ascii=False, default=str)
+    text = json.dumps({} if args is None else args, ensure_ascii=False, default=str)
+    return text if text.isascii() or is_sendable(text) else json.dumps(args, default=str)
+
+
+def is_sendable(value: Any) -> bool:
+    """True if a request can hold the value: JSON without NaN, without lone surrogates, nested within reason."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, TypeError, RecursionError):
+        return False
+    return True
 
 
 def _parse(arguments: Any) -> dict[str, Any]:

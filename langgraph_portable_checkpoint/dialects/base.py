@@ -112,6 +112,8 @@ class Target:
         result_order: "any", or "call": results stand in the order of their calls.
         tool_status: There is a native error flag for tool results. Else the text is kept, the flag reported.
         invalid_arguments: Calls whose arguments are not a JSON object may stand as they are.
+        plain_arguments: Arguments that no request can hold (NaN, lone surrogates) count as invalid; without it the
+            renderer deals with them.
         text_with_calls: Assistant text and calls may stand in one message.
         calls_last: Nothing may stand behind a message's calls.
         blank_text: Texts without a non-space character may stand.
@@ -147,6 +149,7 @@ class Target:
     result_order: Literal["any", "call"] = "any"
     tool_status: bool = True
     invalid_arguments: bool = True
+    plain_arguments: bool = False
     text_with_calls: bool = True
     calls_last: bool = False
     blank_text: bool = True

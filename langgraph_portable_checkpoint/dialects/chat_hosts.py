@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from .base import IdRule, MediaRule
 
-_ANY: Final = re.compile(r"[\s\S]+")
+_ANY: Final = re.compile("[^\ud800-\udfff]+")
 _DATA: Final = MediaRule(sources=frozenset({"base64"}))
 _DATA_OR_URL: Final = MediaRule(sources=frozenset({"base64", "url"}))
 IMAGES: Final = (r"image/(png|jpeg|jpg|webp|gif)",)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 
 from .base import DeclaredLoss, Dialect, ExportOptions
-from .normalise import normaliser_losses
+from .normalise import PROFILE_LOSS, normaliser_losses
 from .registry import bundled_names, get_dialect
 from .report import LOSS_KINDS
 
@@ -63,6 +63,7 @@ def _overview(dialects: Sequence[Dialect]) -> Iterator[str]:
 def _kinds() -> Iterator[str]:
     yield "## Kinds of losses\n"
     yield from _table(("kind", "meaning"), ((f"`{kind}`", meaning) for kind, meaning in LOSS_KINDS.items()))
+    yield f"\nWhatever the target, rule `{PROFILE_LOSS.rule}`, {PROFILE_LOSS.kind}: {PROFILE_LOSS.when}."
 
 
 def _options() -> Iterator[str]:

@@ -102,6 +102,7 @@ class Mistral:
             tool_name=IdRule(pattern=TOOL_NAME, max_length=64, prefix="tool_"),
             tool_status=False,
             invalid_arguments=False,
+            plain_arguments=True,
             text_with_calls=options.profile is not None and version.content_with_calls,
             blank_text=False,
             media=narrow_media(_media(version, options), options.model),

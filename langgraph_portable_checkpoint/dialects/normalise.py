@@ -15,10 +15,11 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import IncompatibleHistoryError
+from .arguments import write_arguments
 from .base import DeclaredLoss, ExportOptions, Target, without_raw
 from .ids import IdMap, NameMap
-from .pairing import CALL_TYPES, Paired, pair, with_content
-from .parts import Parts
+from .pairing import CALL_TYPES, Paired, pair, quoted, with_content
+from .parts import UNKNOWN_TOOL, Parts
 from .reasoning import Replay, target_model
 from .report import LossKind, Placed, Report
 
@@ -79,6 +80,14 @@ CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
 }
 
 
+PROFILE_LOSS: Final = DeclaredLoss(
+    rule="profile",
+    kind="downgraded",
+    when="calls and results become text: the ModelProfile says tool_calling: False",
+)
+"""What a model's profile may ask for, whatever the target."""
+
+
 def normaliser_losses(target: Target) -> tuple[DeclaredLoss, ...]:
     """Return what the normaliser may report for a target: the concerns that its `rules` name."""
     return tuple(
@@ -106,6 +115,8 @@ def normalise(conversation: Sequence[Placed], target: Target, *, options: Export
     """
     model = target_model(conversation, target, options)
     paired = pair(conversation, target, options=options, report=report) if target.pairs else Paired([*conversation], {})
+    if target.pairs and isinstance(options.model, Mapping) and options.model.get("tool_calling") is False:
+        paired = _without_tools(paired, report)
     replay = Replay(target, options, model, broken=not options.prefix_intact)
     parts = Parts(target, options, report, replay, _open_turn(paired.conversation))
     placed = _map_ids(paired, target, report)
@@ -116,6 +127,28 @@ def normalise(conversation: Sequence[Placed], target: Target, *, options: Export
     if conversation and not any(one.envelope["role"] != "system" for one in placed) and not target.keeps_empty:
         _refuse_empty(conversation, placed)
     return Normalised(placed, paired.pending)
+
+
+def _without_tools(paired: Paired, report: Report) -> Paired:
+    """Tell calls and results as text, for a model that knows no tools."""
+    out: list[Placed] = []
+    for placed in paired.conversation:
+        role = placed.envelope["role"]
+        calls = any(block["type"] in CALL_TYPES for block in placed.envelope["content"])
+        if role == "tool" or (role == "assistant" and calls):
+            report.add(
+                PROFILE, "downgraded", at=placed, action="calls and results became text: the model calls no tools"
+            )
+            told = [_told(block) for block in placed.envelope["content"]]
+            placed = quoted(placed) if role == "tool" else with_content(placed, told)
+        out.append(placed)
+    return Paired(out, {}, paired.pending, paired.changed_at)
+
+
+def _told(block: Block) -> Block:
+    if block["type"] not in CALL_TYPES:
+        return block
+    return {"type": "text", "text": f"[{block.get('name') or UNKNOWN_TOOL} is called with {write_arguments(block)}]"}
 
 
 def _refuse_empty(conversation: Sequence[Placed], left: Sequence[Placed]) -> None:

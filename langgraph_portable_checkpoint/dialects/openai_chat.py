@@ -99,6 +99,7 @@ class OpenAIChat:
             message_name=SPEAKER if "name" in host.keys else None,
             tool_status=False,
             invalid_arguments=not host.strict_arguments,
+            plain_arguments=True,
             media=narrow_media(media, options.model),
             tool_media="user",
             reasoning=ReasoningRule(replay=replay, required_with_calls=host.requires_reasoning),

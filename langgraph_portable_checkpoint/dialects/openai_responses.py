@@ -53,7 +53,7 @@ CONCERN_RULES: Final[Mapping[str, str]] = {
     "tool_status": "R3",
 }
 PROFILES: Final[Mapping[str, str]] = {"openai": "openai", "xai": "xai"}
-_ANY: Final = re.compile(r"[\s\S]+")
+_ANY: Final = re.compile("[^\ud800-\udfff]+")
 _IMAGE: Final = MediaRule(sources=frozenset({"base64", "url", "file_id"}), mime_types=IMAGES)
 _FILE: Final = MediaRule(sources=frozenset({"base64", "url", "file_id"}))
 _MEDIA: Final[Mapping[tuple[str, str], MediaRule]] = {

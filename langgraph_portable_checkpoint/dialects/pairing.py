@@ -291,7 +291,7 @@ class _Pairing:
             detail=f"call {placed.envelope.get('tool_call_id')}",
         )
         if as_text:
-            self.out.append(_quoted(placed))
+            self.out.append(quoted(placed))
 
     def _change(self, placed: Placed) -> None:
         if self.changed_at is None and placed.index is not None:
@@ -327,7 +327,8 @@ def _made_result(cause: Placed, call: Call) -> Placed:
     return Placed(envelope, cause.index, cause.turn)
 
 
-def _quoted(placed: Placed) -> Placed:
+def quoted(placed: Placed) -> Placed:
+    """Make a user message that quotes a tool's result."""
     name = placed.envelope.get("name") or placed.envelope.get("tool_call_id") or "a tool"
     head: Block = {"type": "text", "text": f"Result of {name}:"}
     content = [head, *placed.envelope["content"]]

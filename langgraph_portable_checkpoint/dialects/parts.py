@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..envelope.model import Block
+from .arguments import is_sendable
 from .base import ExportOptions, Target, without_raw
 from .ids import NameMap
 from .media_parts import MEDIA_PARTS, MediaFitter, placeholder
@@ -114,13 +115,19 @@ class Parts:
                 "tool_name", "re-keyed", placed, f"{path}.name", action="the tool got a name that fits", detail=detail
             )
             block = without_raw(block, name=name)
-        valid = block["type"] == "tool_call" and isinstance(block.get("args"), dict)
-        if valid or self.target.invalid_arguments:
+        args = block.get("args")
+        if self.target.invalid_arguments:
+            return [block]
+        sendable = not self.target.plain_arguments or is_sendable(args)
+        if block["type"] == "tool_call" and isinstance(args, dict) and sendable:
             return [block]
         self.lose(
             "invalid_arguments", "downgraded", placed, f"{path}.args", action="invalid arguments became an object"
         )
-        return [without_raw(block, type="tool_call", args={"invalid_arguments": block.get("args") or ""})]
+        text = args if isinstance(args, str) else json.dumps(args, default=str)
+        wrapped = without_raw(block, type="tool_call", args={"invalid_arguments": text if args else ""})
+        wrapped.pop("arguments", None)
+        return [wrapped]
 
     def server_tool(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Keep items of the provider's own tools where they may go back, else drop them or tell of them."""

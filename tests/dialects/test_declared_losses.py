@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from langgraph_portable_checkpoint.dialects.base import ExportOptions
-from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages
-from langgraph_portable_checkpoint.dialects.normalise import CONCERNS, normaliser_losses
+from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages, lint
+from langgraph_portable_checkpoint.dialects.normalise import CONCERNS, PROFILE_LOSS, normaliser_losses
 from langgraph_portable_checkpoint.dialects.registry import get_dialect
 from langgraph_portable_checkpoint.dialects.report import LOSS_KINDS
 from tests.dialects.histories import (
@@ -197,6 +198,24 @@ def test_each_rule_that_a_loss_names_is_documented(dialect: str) -> None:
     rules = {rule.id for rule in known.RULES}
     named = {loss.rule for loss in (*known.LOSSES, *normaliser_losses(known.target(ExportOptions())))}
     assert {rule.rstrip("bc") for rule in named} <= rules
+
+
+@pytest.mark.parametrize("dialect", [*PROFILES, "google", "bedrock"])
+def test_a_model_that_calls_no_tools_is_told_of_them(dialect: str) -> None:
+    history = (user("hi"), assistant("I look", call("a", city="Bern")), result("a", "12 degrees", name="search"))
+    export = export_messages(history, dialect, model={"tool_calling": False})
+    assert '[search is called with {\\"city\\": \\"Bern\\"}]' in json.dumps(export.payload)
+    assert "12 degrees" in str(export.payload)
+    assert "abcdefghi" not in str(export.payload)
+    assert {(loss.rule, loss.kind) for loss in export.report} >= {(PROFILE_LOSS.rule, PROFILE_LOSS.kind)}
+    assert not lint(export.payload, dialect)
+    assert not {"tool_calls", "tool_use", "toolUse", "functionCall", "function_call"} & _keys(export.payload)
+
+
+def _keys(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return {*value, *(found for item in value.values() for found in _keys(item)), str(value.get("type"))}
+    return {found for item in value for found in _keys(item)} if isinstance(value, list) else set()
 
 
 def test_a_loss_says_where_it_happened() -> None:

@@ -15,7 +15,7 @@ from langgraph_portable_checkpoint.errors import (
     MalformedHistoryError,
     UnknownDialectError,
 )
-from tests.dialects.histories import assistant, thought, user
+from tests.dialects.histories import assistant, call, result, thought, user
 
 MESSAGES = [
     SystemMessage("Be brief."),
@@ -223,6 +223,14 @@ def test_arguments_that_are_no_object_come_back_as_they_were(arguments: str) -> 
 def test_nul_and_emoji_survive(dialect: str) -> None:
     payload = export_messages([HumanMessage("a\0b\U0001f600")], dialect).payload
     assert (payload.get("messages") or payload["input"])[0]["content"] == "a\0b\U0001f600"
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses", "anthropic", "mistral"])
+@pytest.mark.parametrize("odd", [float("nan"), "\ud800", float("-inf")], ids=["nan", "surrogate", "infinity"])
+def test_arguments_that_no_request_can_hold_are_told_as_text(dialect: str, odd: Any) -> None:
+    history = [user("hi"), assistant(call("abcdefghi", a=odd)), result("abcdefghi", "\ud800 ok")]
+    payload = export_messages(history, dialect).payload
+    assert "ok" in json.dumps(payload, allow_nan=False, ensure_ascii=False).encode().decode()
 
 
 def test_lint_takes_the_options_that_change_rules() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages, lint
 from tests.dialects import oracle_shapes
@@ -195,3 +196,14 @@ def test_another_host_keeps_its_own_items() -> None:
     history = [user("hi"), assistant({"type": "text", "text": "ok", "id": "msg_1"}, origin=xai)]
     assert export_messages(history, "openai-responses").payload["input"][1] == {"role": "assistant", "content": "ok"}
     assert export_messages(history, "openai-responses", profile="xai").payload["input"][1]["id"] == "msg_1"
+
+
+def test_calls_that_a_thread_holds_as_items_wait_for_results_too() -> None:
+    shell, _ = PAIRS["shell"]
+    metadata = {"model_provider": "openai", "id": "resp_1"}
+    asks = AIMessage([shell], response_metadata=metadata)
+    answered = [HumanMessage("hi"), asks, ToolMessage("a", tool_call_id="c"), AIMessage("ok")]
+    items = export_messages(answered, "openai-responses").payload["input"]
+    assert [item.get("type") for item in items] == [None, "function_call", "function_call_output", None]
+    assert [item["call_id"] for item in items[1:3]] == ["c", "c"]
+    assert len(export_messages(answered[:2], "openai-responses").payload["input"]) == 1
