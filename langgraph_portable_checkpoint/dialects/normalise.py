@@ -136,9 +136,8 @@ def _without_tools(paired: Paired, report: Report) -> Paired:
         role = placed.envelope["role"]
         calls = any(block["type"] in CALL_TYPES for block in placed.envelope["content"])
         if role == "tool" or (role == "assistant" and calls):
-            report.add(
-                PROFILE, "downgraded", at=placed, action="calls and results became text: the model calls no tools"
-            )
+            action = "calls and results became text: the model calls no tools"
+            report.add(PROFILE_LOSS.rule, PROFILE_LOSS.kind, at=placed, action=action)
             told = [_told(block) for block in placed.envelope["content"]]
             placed = quoted(placed) if role == "tool" else with_content(placed, told)
         out.append(placed)

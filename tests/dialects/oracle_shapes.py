@@ -8,8 +8,7 @@ of open files removed, and jsonschema as the judge.
 from __future__ import annotations
 
 import json
-import typing
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import jsonschema
@@ -36,10 +35,10 @@ def _types(name: str) -> Any:
     raise LookupError(name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def validator(name: str) -> jsonschema.Draft202012Validator:
     """Return the strict validator of a list of messages or items."""
-    adapter: TypeAdapter[Any] = TypeAdapter(typing.List[_types(name)], config=ConfigDict(extra="forbid"))  # type: ignore[misc]  # a computed type
+    adapter: TypeAdapter[Any] = TypeAdapter(list[_types(name)], config=ConfigDict(extra="forbid"))  # type: ignore[misc]  # a computed type
     schema = adapter.json_schema()
     open_models = {key for key, found in schema["$defs"].items() if found.get("additionalProperties") is True}
     return jsonschema.Draft202012Validator(_without(schema, {f"#/$defs/{key}" for key in open_models}))
