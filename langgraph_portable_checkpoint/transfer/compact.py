@@ -1,0 +1,134 @@
+"""Stored values without their digests, for backups: what an item, record or frame names is written as a number.
+
+Digests are random bytes, which nothing compresses. A thread's blobs and items are numbered in the order in which they
+are written, so that an item names only what came before it; a value's refs then are small numbers, or the digest itself
+where the thread does not hold what it names. Values:
+
+| shrunk | stored |
+|---|---|
+| bin | the same bytes |
+| [kind, [ref, ...], bin] | an item or record: kind, refs (a number, or 16 bytes), and the encoded body |
+| [[key, kind, [ref, ...], bin], ...] | frames of pending writes; key nil: what the record's own task and index make |
+
+Nothing is shrunk that does not come back byte for byte; that is tried for each value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ..errors import CorruptRecordError
+from ..storage.codec import id_from_wire
+from ..storage.items import DIGEST_BYTES, SEALED, _assemble, _split, unpack
+from ..storage.records import write_key
+
+Shrunk = bytes | list[Any]
+_LENGTHS: Final = 4 + 2
+
+
+class Numbers:
+    """The numbers of a thread's blobs and items. Used the same way by who writes and who reads."""
+
+    def __init__(self) -> None:
+        self._digests: list[bytes] = []
+        self._numbers: dict[bytes, int] = {}
+
+    def add(self, digest: bytes) -> None:
+        """Give the next number to a digest."""
+        self._numbers.setdefault(digest, len(self._digests))
+        self._digests.append(digest)
+
+    @staticmethod
+    def keep(stored: bytes) -> Shrunk:
+        """Leave a value as it is."""
+        return stored
+
+    def shrink(self, stored: bytes) -> Shrunk:
+        """Shrink an item or record."""
+        shrunk = self._shrink(stored)
+        return stored if shrunk is None or self._expand(*shrunk) != stored else shrunk
+
+    def expand(self, shrunk: Any) -> bytes:
+        """Invert `shrink`."""
+        return shrunk if isinstance(shrunk, bytes) else self._expand(*shrunk)
+
+    def shrink_frames(self, stored: bytes) -> Shrunk:
+        """Shrink the frames of a checkpoint's pending writes."""
+        shrunk: list[Any] = []
+        for key, record in _frames(stored):
+            parts = self._shrink(record)
+            if parts is None:
+                return stored
+            shrunk.append([None if key == _own_key(parts) else key, *parts])
+        return shrunk if self.expand_frames(shrunk) == stored else stored
+
+    def expand_frames(self, shrunk: Any) -> bytes:
+        """Invert `shrink_frames`."""
+        if isinstance(shrunk, bytes):
+            return shrunk
+        out = bytearray()
+        for key, *parts in shrunk:
+            key = _own_key(parts) or b"" if key is None else key
+            rest = len(key).to_bytes(2, "big") + key + self._expand(*parts)
+            out += len(rest).to_bytes(4, "big") + rest
+        return bytes(out)
+
+    def _shrink(self, stored: bytes) -> list[Any] | None:
+        try:
+            kind, joined, body = _split(stored, what="value", where="a backup")
+        except CorruptRecordError:
+            return None
+        refs = (joined[at : at + DIGEST_BYTES] for at in range(0, len(joined), DIGEST_BYTES))
+        return [kind, [self._numbers.get(ref, ref) for ref in refs], body]
+
+    def _expand(self, kind: int, refs: list[int | bytes], body: bytes) -> bytes:
+        return _assemble(kind, b"".join(self._digests[ref] if isinstance(ref, int) else ref for ref in refs), body)
+
+
+def _frames(stored: bytes) -> Iterator[tuple[bytes, bytes]]:
+    at = 0
+    while at < len(stored):
+        stop = at + 4 + int.from_bytes(stored[at : at + 4], "big")
+        start = at + _LENGTHS + int.from_bytes(stored[at + 4 : at + _LENGTHS], "big")
+        yield stored[at + _LENGTHS : start], stored[start:stop]
+        at = max(stop, at + _LENGTHS)
+
+
+def _own_key(parts: list[Any]) -> bytes | None:
+    """Make a frame's key of its record; None when it is sealed or not a record of a write."""
+    kind, _, body = parts
+    if kind & SEALED:
+        return None
+    try:
+        task_id, idx = unpack(body)[:2]
+        return write_key(str(id_from_wire(task_id)), idx)
+    except (ValueError, TypeError, IndexError):
+        return None
+
+
+def in_order(items: Mapping[bytes, bytes]) -> Iterator[tuple[bytes, bytes]]:
+    """Give a thread's items so that each comes after those that it names."""
+    done: set[bytes] = set()
+    for first in items:
+        pending = [first]
+        while pending:
+            digest = pending[-1]
+            waiting = [ref for ref in _refs(items[digest]) if ref in items and ref not in done and ref not in pending]
+            if digest in done or not waiting:
+                pending.pop()
+                if digest not in done:
+                    done.add(digest)
+                    yield digest, items[digest]
+            else:
+                pending += waiting
+                if len(pending) > len(items) + len(waiting):  # only damaged items name each other in a circle
+                    pending = pending[-1:]
+
+
+def _refs(stored: bytes) -> list[bytes]:
+    try:
+        _, joined, _ = _split(stored, what="value", where="a backup")
+    except CorruptRecordError:
+        return []
+    return [joined[at : at + DIGEST_BYTES] for at in range(0, len(joined), DIGEST_BYTES)]
