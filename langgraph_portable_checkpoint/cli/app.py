@@ -23,6 +23,7 @@ COMMANDS: Final = (
     *("delete", "copy", "prune", "persist"),
     *("export", "import_", "convert", "lint"),
     *("save", "resume", "diff", "merge"),
+    *("backup", "gc"),
 )
 """The modules of the commands, in the order of the help."""
 

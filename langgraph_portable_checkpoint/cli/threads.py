@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from .call import THREADS, Call, command
+from .quick import Row, quick_threads
 from .settings import UsageError
 
 if TYPE_CHECKING:
@@ -41,24 +42,28 @@ def threads(
     if sort is not None and sort not in SORTED_BY:
         raise UsageError(f"--sort takes {', '.join(SORTED_BY)}, not {sort!r}.")
     keep = _filter(match, status, since, before)
-    found: Iterable[ThreadInfo] = (info for info in call.saver().threads(page_size=limit or 100) if keep(info))
-    if sort is not None or reverse:
-        found = _sorted(found, sort or "updated_at", reverse=reverse)
     start = (page - 1) * limit
-    chosen = islice(found, start, start + limit + 1 if limit else None)
-    more = _write(call, chosen, limit)
-    if more:
+
+    def take(rows: Iterable[Row]) -> Iterator[Row]:
+        found: Iterable[Row] = filter(keep, rows)
+        if sort is not None or reverse:
+            found = _sorted(found, sort or "updated_at", reverse=reverse)
+        return islice(found, start, start + limit + 1 if limit else None)
+
+    # One row more than the page, to tell whether there is more.
+    chosen: Iterable[Row] | None = quick_threads(call.settings(), lambda rows: list(take(rows))) if limit else None
+    if chosen is None:
+        chosen = take(row_of(info) for info in call.saver().threads(page_size=limit or 100))
+    if _write(call, chosen, limit):
         call.output.say(f"there are more: --page {page + 1}, or --limit 0 for all")
 
 
-def _filter(
-    match: str | None, status: str | None, since: str | None, before: str | None
-) -> Callable[[ThreadInfo], bool]:
-    def keep(info: ThreadInfo) -> bool:
-        changed = info.updated_at or ""
+def _filter(match: str | None, status: str | None, since: str | None, before: str | None) -> Callable[[Row], bool]:
+    def keep(row: Row) -> bool:
+        changed = row["updated_at"] or ""
         return (
-            (match is None or fnmatchcase(info.thread_id, match))
-            and (status is None or info.status == status)
+            (match is None or fnmatchcase(row["thread_id"], match))
+            and (status is None or row["status"] == status)
             and (since is None or changed >= since)
             and (before is None or changed < before)
         )
@@ -66,27 +71,27 @@ def _filter(
     return keep
 
 
-def _sorted(found: Iterable[ThreadInfo], column: str, *, reverse: bool) -> list[ThreadInfo]:
-    def key(info: ThreadInfo) -> tuple[bool, Any, str]:
-        value = getattr(info, column)
-        return (value is not None, value if value is not None else "", info.thread_id)
+def _sorted(rows: Iterable[Row], column: str, *, reverse: bool) -> list[Row]:
+    def key(row: Row) -> tuple[bool, Any, str]:
+        value = row[column]
+        return (value is not None, "" if value is None else value, row["thread_id"])
 
-    return sorted(found, key=key, reverse=reverse)
+    return sorted(rows, key=key, reverse=reverse)
 
 
-def _write(call: Call, found: Iterable[ThreadInfo], limit: int) -> bool:
+def _write(call: Call, rows: Iterable[Row], limit: int) -> bool:
     """Write a page; tell whether there is more."""
     more = False
 
-    def rows() -> Iterator[Mapping[str, Any]]:
+    def page() -> Iterator[Row]:
         nonlocal more
-        for number, info in enumerate(found):
+        for number, row in enumerate(rows):
             if limit and number == limit:
                 more = True
                 return
-            yield row_of(info)
+            yield row
 
-    call.output.rows(COLUMNS, rows())
+    call.output.rows(COLUMNS, page())
     return more
 
 

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
 
+from langgraph_portable_checkpoint.cli.quick import quick_threads
+from langgraph_portable_checkpoint.cli.settings import Settings
+from langgraph_portable_checkpoint.cli.threads import row_of
 from langgraph_portable_checkpoint.saver import PortableRedisSaver
-from tests.cli.conftest import Cli
+from tests.cli.conftest import ROOT, Cli
 from tests.cli.threads import PNG, graph_on, talk
+from tests.servers import Room
 
 
 def test_threads_lists_filters_sorts_and_pages(on_server: Cli, saver: PortableRedisSaver) -> None:
@@ -224,3 +232,42 @@ def test_no_control_character_of_a_conversation_reaches_the_terminal(on_server: 
         out = on_server(*arguments).out
         assert "owned" in out
         assert not set(out) & set("\x1b\x07\x9b\u202e"), arguments
+
+
+def test_the_quick_way_to_a_page_says_what_the_saver_says(
+    server: Room, saver: PortableRedisSaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk(saver, "t", "one", "two")
+    talk(saver, "wäit", "wait")
+    saver.expire("wäit", 1000)
+    settings = Settings(redis_url=server.url, prefix=server.prefix)
+    for url in (server.url, f"redis://127.0.0.1:{server.server.port}/0"):
+        quick = quick_threads(replace(settings, redis_url=url), list)
+        assert quick is not None
+        slow = [row_of(info) for info in saver.threads()]
+        for row in (*quick, *slow):
+            assert row.pop("ttl_seconds") is None or row["thread_id"] == "wäit"
+        assert quick == slow
+    monkeypatch.setenv("LANGGRAPH_AES_KEY", "0123456789abcdef")
+    with replace(settings, encrypted=True).open() as sealed:
+        talk(sealed, "sealed", "secret")
+        assert quick_threads(settings, list) is None
+        assert quick_threads(replace(settings, encrypted=True), list) is None
+    for left in (f"{server.url}?db=0", "rediss://127.0.0.1", "redis://127.0.0.1:1", "redis://:no@127.0.0.1:1"):
+        assert quick_threads(replace(settings, redis_url=left), list) is None
+
+
+def test_a_page_of_threads_is_read_without_anything_heavy(server: Room, saver: PortableRedisSaver) -> None:
+    talk(saver, "t", "one")
+    arguments = ["threads", "--json", "--redis-url", server.url, "--prefix", server.prefix]
+    code = (
+        f"import sys; from langgraph_portable_checkpoint.cli.app import run; run({arguments}); print(list(sys.modules))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    row, modules = shown.splitlines()
+    assert json.loads(row)["thread_id"] == "t"
+    assert {name.partition(".")[0] for name in re.findall(r"'([\w.]+)'", modules)} & {
+        "langgraph",
+        "redis",
+        "rich",
+    } == set()

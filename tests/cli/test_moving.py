@@ -1,0 +1,105 @@
+"""backup, restore, migrate, verify, repair and gc from the command line."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from langgraph_portable_checkpoint.saver import PortableRedisSaver
+from tests.cli.conftest import PROGRAM, ROOT, Cli
+from tests.cli.threads import PNG, talk
+from tests.servers import Room
+
+
+def elsewhere(cli: Cli, server: Room, name: str, *arguments: object) -> object:
+    return cli(name, "--redis-url", server.url, "--prefix", f"{server.prefix}-other", *arguments)
+
+
+@pytest.fixture
+def two_threads(saver: PortableRedisSaver) -> PortableRedisSaver:
+    talk(saver, "t", "one", [{"type": "image", "base64": PNG, "mime_type": "image/png"}])
+    talk(saver, "u", "three")
+    return saver
+
+
+def test_a_backup_comes_back_elsewhere(
+    on_server: Cli, cli: Cli, server: Room, two_threads: PortableRedisSaver, tmp_path: Path
+) -> None:
+    file = tmp_path / "all.backup"
+    ran = on_server("backup", file, "--json")
+    assert ran.code == 0, ran.err
+    assert (ran.json["threads"], ran.json["size_bytes"]) == (2, file.stat().st_size)
+    other = ("--redis-url", server.url, "--prefix", f"{server.prefix}-other")
+    assert cli("restore", file, *other, "--json").json["restored"] == 2
+    assert cli("restore", file, *other, "--json").json["unchanged"] == 2
+    for name in ("t", "u"):
+        here, there = (cli("export", name, "--to", "otel", *place).out for place in (_here(server), other))
+        assert here == there != ""
+
+
+def _here(server: Room) -> tuple[str, ...]:
+    return ("--redis-url", server.url, "--prefix", server.prefix)
+
+
+def test_a_backup_goes_through_a_pipe(server: Room, two_threads: PortableRedisSaver, tmp_path: Path) -> None:
+    argv = [*PROGRAM, "backup", "-", *_here(server), "--thread", "t", "--json"]
+    ran = subprocess.run(argv, cwd=ROOT, capture_output=True, check=True)
+    (tmp_path / "one.backup").write_bytes(ran.stdout)
+    argv = [
+        *PROGRAM,
+        "restore",
+        str(tmp_path / "one.backup"),
+        "--redis-url",
+        server.url,
+        "--prefix",
+        f"{server.prefix}-p",
+    ]
+    assert b"restored 1 threads" in subprocess.run(argv, cwd=ROOT, capture_output=True, check=True).stderr
+
+
+def test_half_a_backup_restores_nothing(
+    on_server: Cli, cli: Cli, server: Room, two_threads: PortableRedisSaver, tmp_path: Path
+) -> None:
+    file = tmp_path / "all.backup"
+    on_server("backup", file)
+    whole = file.read_bytes()
+    other = ("--redis-url", server.url, "--prefix", f"{server.prefix}-other")
+    for broken in (whole[: len(whole) // 2], whole[:-1], whole[:200] + b"x" + whole[201:], b"", b"not a backup"):
+        file.write_bytes(broken)
+        ran = cli("restore", file, *other)
+        assert (ran.code, len(ran.err.splitlines())) == (5, 1), ran.err
+        assert cli("threads", *other, "--json").lines == []
+
+
+def test_a_restore_refuses_skips_or_renames_what_is_there(
+    on_server: Cli, two_threads: PortableRedisSaver, tmp_path: Path
+) -> None:
+    file = tmp_path / "all.backup"
+    on_server("backup", file)
+    talk(two_threads, "t", "more")
+    assert on_server("restore", file).code == 6
+    assert on_server("restore", file, "--on-existing", "skip", "--json").json["skipped"] == 1
+    assert on_server("restore", file, "--on-existing", "as-new", "--json").json["renamed"] == {"t": "t-copy"}
+    assert on_server("restore", file, "--on-existing", "never").code == 2
+
+
+def test_a_backup_of_a_missing_thread_leaves_no_file(
+    on_server: Cli, two_threads: PortableRedisSaver, tmp_path: Path
+) -> None:
+    assert on_server("backup", tmp_path / "x", "--thread", "nobody").code == 3
+    assert list(tmp_path.iterdir()) == []
+    assert on_server("backup", tmp_path / "no" / "folder").code in (2, 4)
+    assert on_server("restore", tmp_path / "nothing").code == 2
+
+
+def test_gc_sets_aside_what_no_thread_names(on_server: Cli, server: Room, tmp_path: Path) -> None:
+    folder = tmp_path / "media"
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix, media_store=folder) as saver:
+        talk(saver, "t", [{"type": "image", "base64": PNG, "mime_type": "image/png"}])
+    assert on_server("gc").code == 2
+    ran = on_server("gc", "--media", folder)
+    assert (ran.code, ran.out) == (0, "")
+    assert "1 blobs, 1 named by threads" in ran.err
+    assert on_server("gc", "--media", folder, "--grace-hours", "0.1").code == 2
