@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 
+from .archiving import ArchiveMethods
 from .envelope.facts import fact_of_message
 from .envelope.model import MessageEnvelope
 from .envelope.read import read_message
@@ -81,7 +82,7 @@ class Lease:
         self.lost = False
 
 
-class ConversationMethods:
+class ConversationMethods(ArchiveMethods):
     """Turns, threads and leases of a saver."""
 
     _core: Core

@@ -15,7 +15,9 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
 from langgraph.types import Command, interrupt
 
-PNG: Final = bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010804000000b51c0c02") + bytes(range(256)) * 6
+PNG: Final = (
+    bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010804000000b51c0c02") + bytes(range(256)) * 10
+)
 
 
 class Chat(TypedDict, total=False):
@@ -115,7 +117,10 @@ def _tools(talk: Talk) -> None:
 
 def _media(talk: Talk) -> None:
     talk.ask(picture("what is this?"), answered("a dot"))
-    shown = [{"type": "text", "text": "shown"}, {"type": "image", "base64": base64.b64encode(PNG * 2).decode(), "mime_type": "image/png"}]
+    shown = [
+        {"type": "text", "text": "shown"},
+        {"type": "image", "base64": base64.b64encode(PNG * 2).decode(), "mime_type": "image/png"},
+    ]
     talk.ask(picture("and this?", PNG * 3), calling("look"), result("look", shown), answered("the same, larger"))
     talk.ask("thanks", answered("welcome"))
 
@@ -208,10 +213,19 @@ def _odd(talk: Talk) -> None:
     talk.ask("three", answered("to all three"), [AIMessage("and more"), AIMessage([])])
     notice = HumanMessage("a file changed", additional_kwargs={"lc_source": "notification"})
     talk.ask(notice, answered("seen"))
-    content = ["plain text", {"type": "thinking", "thinking": "hm", "signature": "c2ln"}, {"type": "text", "text": "\0 \U0001f600"}]
+    content = [
+        "plain text",
+        {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+        {"type": "text", "text": "\0 \U0001f600"},
+    ]
     numbers = {"big": 2**63, "small": -(2**62), "float": 1.0, "fine": 0.1, "nothing": None, "deep": [[{}]]}
     call = {"name": "calc", "args": numbers, "id": "c-1"}
-    talk.ask("four", AIMessage(content, tool_calls=[call]), ToolMessage("x", tool_call_id="c-1", artifact={"b": b"\xff\0"}), answered("4"))
+    talk.ask(
+        "four",
+        AIMessage(content, tool_calls=[call]),
+        ToolMessage("x", tool_call_id="c-1", artifact={"b": b"\xff\0"}),
+        answered("4"),
+    )
 
 
 SCENES: Final[dict[str, Callable[[Talk], None]]] = {

@@ -91,13 +91,14 @@ def _with_messages(
 ) -> Program[list[tuple[StoredTurn, list[MessageEnvelope]]]]:
     decoder = core.decoder(view, thread_id, {})
     refs = [entry[0] for turn in turns for entry in turn.entries]
-    yield from _fetch(core, view, thread_id, refs, decoder, media=media)
+    yield from fetch(core, view, thread_id, refs, decoder, media=media)
     return [(turn, [envelope_of(decoder, *entry[:2], media=media) for entry in turn.entries]) for turn in turns]
 
 
-def _fetch(
+def fetch(
     core: Core, view: ThreadView, thread_id: str, refs: Iterable[bytes], decoder: Decoder, *, media: bool
 ) -> Program[None]:
+    """Fetch items, and their media where asked for, into a decoder."""
     wanted = list(refs)
     if any(not decoder.has(ref) for ref in wanted) or media:
         yield from fetch_missing(core, view, thread_id, wanted, decoder, media=media)

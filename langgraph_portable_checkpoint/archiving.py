@@ -1,0 +1,201 @@
+"""One thread's conversation as one JSON document, and back: what `PortableRedisSaver` offers for single threads.
+
+The document is self-contained: media are in it, once each, whatever store has them. Moving whole threads, with all of
+their checkpoints, is the business of `transfer`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import Checkpoint
+from langgraph.checkpoint.base.id import uuid6
+
+from .envelope.archive import ArchivedMedia, ThreadArchive, archive_from_json, archive_to_json
+from .envelope.model import MessageEnvelope
+from .envelope.turn_log import StoredTurn
+from .envelope.turn_record import iso_utc
+from .errors import ThreadExistsError, ThreadNotFoundError
+from .storage.layout import checked_id
+from .storage.programs.turns import versions
+from .storage.programs.whole_thread import whole_conversation
+
+if TYPE_CHECKING:
+    from .storage.effects import Program
+    from .storage.programs.core import Core
+
+T = TypeVar("T")
+MIN_MEDIA_BYTES: Final = 2048
+"""Smaller media stay in their blocks."""
+
+
+class ArchiveMethods:
+    """`to_json` and `from_json` of a saver."""
+
+    _core: Core
+
+    def _run(self, program: Program[T]) -> T:
+        raise NotImplementedError
+
+    async def _arun(self, program: Program[T]) -> T:
+        raise NotImplementedError
+
+    def to_json(self, thread_id: str, path: str | os.PathLike[str] | None = None) -> str:
+        """Write the conversation at a thread's head as one JSON document, media included.
+
+        Args:
+            path: Also write it to this file, whole or not at all.
+
+        Returns:
+            The JSON text.
+
+        Raises:
+            ThreadNotFoundError: there is no such thread.
+            OSError: the file cannot be written; an older one of that name is as it was.
+        """
+        found = self._run(whole_conversation(self._core, checked_id("thread_id", thread_id)))
+        return archive_to_json(self._archive(thread_id, found), path=path)
+
+    async def ato_json(self, thread_id: str, path: str | os.PathLike[str] | None = None) -> str:
+        """Write a thread's conversation as JSON; see `to_json`."""
+        found = await self._arun(whole_conversation(self._core, checked_id("thread_id", thread_id)))
+        return archive_to_json(self._archive(thread_id, found), path=path)
+
+    def _archive(
+        self, thread_id: str, found: tuple[list[StoredTurn], dict[bytes, MessageEnvelope]] | None
+    ) -> ThreadArchive:
+        if found is None:
+            raise ThreadNotFoundError(f"there is no thread {thread_id!r} to write as JSON.")
+        turns, envelopes = found
+        media: dict[str, ArchivedMedia] = {}
+        if not any(_looks_taken_out(block) for envelope in envelopes.values() for block in envelope["content"]):
+            envelopes = {ref: _each_block(envelope, _taker(media)) for ref, envelope in envelopes.items()}
+        package, version = versions()[1]
+        return ThreadArchive(
+            thread_id=thread_id,
+            saved_at=iso_utc(datetime.fromtimestamp(self._core.now_ms() / 1000, UTC)),
+            writer={"package": package, "version": version},
+            turns=tuple(turns),
+            messages=envelopes,
+            media=tuple(media.values()),
+        )
+
+    def from_json(self, source: str | bytes | os.PathLike[str], *, thread_id: str | None = None) -> ThreadArchive:
+        """Read what `to_json` wrote and, where a thread id is given, make a new thread of it.
+
+        Args:
+            source: JSON text, its UTF-8 bytes, or a path. A str that starts with `{` or `[` is text.
+            thread_id: The thread to make: one checkpoint that holds the conversation, from which a graph with the same
+                channel goes on. The messages are exactly those that were written; the turns get new times.
+
+        Raises:
+            FutureVersionError, CorruptRecordError: not an archive that this version reads; nothing was stored.
+            ThreadExistsError: the thread is there.
+        """
+        archive = archive_from_json(source)
+        if thread_id is not None:
+            config = _config(checked_id("thread_id", thread_id))
+            saver = cast(Any, self)
+            _refuse_existing(thread_id, saver.get_tuple(config))
+            saver.put(config, *self._first_put(archive))
+        return archive
+
+    async def afrom_json(
+        self, source: str | bytes | os.PathLike[str], *, thread_id: str | None = None
+    ) -> ThreadArchive:
+        """Read a thread's conversation back; see `from_json`."""
+        archive = archive_from_json(source)
+        if thread_id is not None:
+            config = _config(checked_id("thread_id", thread_id))
+            saver = cast(Any, self)
+            _refuse_existing(thread_id, await saver.aget_tuple(config))
+            await saver.aput(config, *self._first_put(archive))
+        return archive
+
+    def _first_put(self, archive: ThreadArchive) -> tuple[Checkpoint, dict[str, Any], dict[str, int]]:
+        """Return what `put` takes to make a thread of an archive."""
+        channel = next((turn.record["channel"] for turn in archive.turns if "channel" in turn.record), "messages")
+        put_back = _putter({blob.sha256: blob.data for blob in archive.media if blob.data is not None})
+        entries = [entry for turn in archive.turns for entry in turn.entries]
+        messages = [
+            self._core.codec.load_message(_each_block(archive.messages[entry[0]], put_back), entry[1])
+            for entry in entries
+        ]
+        checkpoint: Checkpoint = {
+            "v": 4,
+            "id": str(uuid6(clock_seq=-1)),
+            "ts": datetime.fromtimestamp(self._core.now_ms() / 1000, UTC).isoformat(),
+            "channel_values": {channel: messages},
+            "channel_versions": {channel: 1},
+            "versions_seen": {},
+            "updated_channels": [channel],
+        }
+        return checkpoint, {"source": "update", "step": 0, "parents": {}}, {channel: 1}
+
+
+def _config(thread_id: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
+
+
+def _refuse_existing(thread_id: str, found: object) -> None:
+    if found is not None:
+        raise ThreadExistsError(f"thread {thread_id!r} already exists. Choose another id, or delete it first.")
+
+
+_ChangeBlock = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+def _each_block(envelope: MessageEnvelope, change: _ChangeBlock) -> MessageEnvelope:
+    content: Sequence[Any] = envelope["content"]
+    return cast(MessageEnvelope, {**envelope, "content": [change(block) for block in content]})
+
+
+def _looks_taken_out(block: Mapping[str, Any]) -> bool:
+    """Tell whether a block as it is would be taken for one whose bytes stand elsewhere."""
+    media = block.get("media")
+    return block.get("base64") == "" and isinstance(media, dict) and "sha256" in media
+
+
+def _taker(media: dict[str, ArchivedMedia]) -> _ChangeBlock:
+    """Return what takes base64 out of a block into `media`, if the same text can be made of the bytes again."""
+
+    def take(block: Mapping[str, Any]) -> Mapping[str, Any]:
+        data = _canonical_bytes(block.get("base64"))
+        if data is None or "media" in block:
+            return block
+        mime_type = block.get("mime_type")
+        blob = ArchivedMedia(
+            sha256(data).hexdigest(), mime_type if isinstance(mime_type, str) else None, len(data), data
+        )
+        media.setdefault(blob.sha256, blob)
+        about = {"sha256": blob.sha256, "mime_type": blob.mime_type, "size_bytes": blob.size_bytes}
+        return {**block, "base64": "", "media": about}
+
+    return take
+
+
+def _canonical_bytes(text: object) -> bytes | None:
+    if not isinstance(text, str) or len(text) < MIN_MEDIA_BYTES:
+        return None
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return data if base64.b64encode(data).decode() == text else None
+
+
+def _putter(blobs: Mapping[str, bytes]) -> _ChangeBlock:
+    def put_back(block: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not _looks_taken_out(block) or block["media"]["sha256"] not in blobs:
+            return block
+        text = base64.b64encode(blobs[block["media"]["sha256"]]).decode()
+        return {key: text if key == "base64" else value for key, value in block.items() if key != "media"}
+
+    return put_back
