@@ -116,6 +116,15 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
             store=None if store is None else store_name(store),
         )
 
+    def _codec_for(self, config: RunnableConfig) -> ValueCodec | None:
+        """Return a codec under the config's own media policy, if it has one."""
+        policy = (config.get("configurable") or {}).get("media_policy")
+        if policy is None:
+            return None
+        if not isinstance(policy, MediaPolicy):
+            raise TypeError(f'config "media_policy" is {type(policy).__name__}; pass a MediaPolicy')
+        return ValueCodec(self.serde, PolicyWalk(policy))
+
     def _codec(self, serde: SerializerProtocol) -> ValueCodec:
         return ValueCodec(serde, PolicyWalk(self.media_policy))
 
@@ -218,7 +227,11 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
 
     def _get(self, config: RunnableConfig) -> Program[CheckpointTuple | None]:
         thread_id, ns, checkpoint_id = ids_of(config)
-        return read.get_tuple(self._core, thread_id, ns, checkpoint_id, config if checkpoint_id is not None else None)
+        media = (config.get("configurable") or {}).get("media", "all")
+        if media not in ("all", "none") and not (type(media) is int and media >= 0):
+            raise ValueError(f'config "media" is {media!r}; it may be "all", "none" or a number of turns')
+        named = config if checkpoint_id is not None else None
+        return read.get_tuple(self._core, thread_id, ns, checkpoint_id, config=named, media=media)
 
     def put(
         self,
@@ -272,6 +285,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
             new_versions=new_versions,
             parent_id=parent_id,
             token=_token(thread_id),
+            codec=self._codec_for(config),
         )
         return program, read.config_of(thread_id, ns, checkpoint_id)
 
@@ -306,6 +320,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
             task_id=checked_id("task_id", task_id),
             task_path=checked_id("task_path", task_path, empty_ok=True),
             token=_token(thread_id),
+            codec=self._codec_for(config),
         )
 
     def list(

@@ -52,6 +52,11 @@ class PolicyWalk:
         """Make the media table's record of bytes."""
         return new_record(data, mime_type, store=store, ref=ref).to_wire()
 
-    def placeholder(self, hole: Hole) -> Missing:
-        """Give what stands for media that is not there."""
-        return Missing(unavailable_text(hole.mime_type, hole.size_bytes))
+    def placeholder(self, hole: Hole, *, reference: bool = False) -> Missing:
+        """Give what stands for media that is not there, or, as a `reference`, that was not asked for."""
+        return Missing(_reference(hole) if reference else unavailable_text(hole.mime_type, hole.size_bytes))
+
+
+def _reference(hole: Hole) -> str:
+    name = hole.ref.hex() if isinstance(hole.ref, bytes) else str(hole.ref)
+    return f"[{hole.mime_type or 'application/octet-stream'}, {hole.size_bytes} B, kept as {name}]"

@@ -323,16 +323,6 @@ class Decoder:
 
         return holes, resolve
 
-    def resolve(hole: Any) -> Any:
-            if hole.kind == "message":
-                return self.value(Entry(ids[id(hole)], (hole.ref,)))
-            data = self.blob(hole.ref)
-            if data is None and not self.final:
-                raise NotAtHandError
-            return self.codec.walk.placeholder(hole) if data is None else data
-
-        return self.codec.walk.fill(value, holes, resolve)
-
     def _message(self, digest: bytes, id_wire: str | bytes | None) -> Any:
         opened = self.open(digest)
         if opened.last_id[0] != id_wire:

@@ -19,7 +19,7 @@ from ..decoder import Blobs, Decoder, Items
 from ..effects import Batch, Command, MediaGet, MediaPut, Program, Script
 from ..encoder import Encoder, Sink
 from ..items import DIGEST_BYTES, MEDIA, Parsed, Secrets, digest_of, pack, pack_record, parse_record, unpack
-from ..known import Flats
+from ..known import Flats, KnownMessages
 from ..layout import Layout, run_digest, split_place
 from ..records import CheckpointRecord, load_checkpoint, open_checkpoint
 from ..view import ThreadView, Views
@@ -141,9 +141,10 @@ class Core:
             known=view.known,
         )
 
-    def encoder(self, view: ThreadView, sink: Sink) -> Encoder:
-        """Make an encoder for a thread."""
-        return Encoder(self.codec, view.secrets, known=view.known, stored=view.stored, sink=sink)
+    def encoder(self, view: ThreadView, sink: Sink, codec: ValueCodec | None = None) -> Encoder:
+        """Make an encoder for a thread; one with a codec of its own does not rely on what was encoded before."""
+        known = view.known if codec is None else KnownMessages()
+        return Encoder(codec or self.codec, view.secrets, known=known, stored=view.stored, sink=sink)
 
 
 def _unpacked(data: bytes, where: str) -> list[Any]:

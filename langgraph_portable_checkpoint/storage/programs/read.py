@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
+from ...envelope.turns import spans
 from ..decoder import Decoder, NotAtHandError
 from ..effects import Program, Script
 from ..items import Parsed
@@ -16,17 +18,28 @@ from ..layout import split_place
 from ..records import WriteRecord, load_writes
 from ..view import HeldRecord, ThreadView
 from .core import MAX_ATTEMPTS, Core, broken, fetch_missing, open_record, read_record, unpair
-from .turns import Tail, conversation_of
+from .turns import Tail, conversation_of, messages_of
+
+Hydrate = Literal["all", "none"] | int
 
 
 def get_tuple(
-    core: Core, thread_id: str, checkpoint_ns: str, checkpoint_id: str | None, config: RunnableConfig | None
+    core: Core,
+    thread_id: str,
+    checkpoint_ns: str,
+    checkpoint_id: str | None,
+    *,
+    config: RunnableConfig | None,
+    media: Hydrate = "all",
 ) -> Program[CheckpointTuple | None]:
     """Read a checkpoint.
 
     Args:
         checkpoint_id: None for the head of the namespace.
         config: What the tuple's config is when an id is given, as the caller spelled it.
+        media: "all" puts media in; "none" puts texts that name them; a number does the one for the conversation's last
+            turns and the other for those before. A message with such texts still stands for the stored one when it is
+            written again.
 
     Round trips: 1 when this client has the checkpoint's items, 1 for the first read of a namespace, else 2; one more
     for media.
@@ -37,7 +50,7 @@ def get_tuple(
         if found is None:
             return None
         if found.data is not None:
-            made = yield from _assemble(core, found, found.data, thread_id, config)
+            made = yield from _assemble(core, found, found.data, thread_id, config, media)
             if checkpoint_ns == "":
                 _note_turns(core, found)
             return made
@@ -91,18 +104,45 @@ class _Found:
 
 
 def _assemble(
-    core: Core, found: _Found, data: bytes, thread_id: str, config: RunnableConfig | None
+    core: Core, found: _Found, data: bytes, thread_id: str, config: RunnableConfig | None, media: Hydrate
 ) -> Program[CheckpointTuple]:
     view, place = found.view, found.place
     decoder = core.decoder(view, thread_id, found.fetched)
+    decoder.hydrate = media != "none"
     parsed = open_record(view, place, data, thread_id)
     writes = load_writes(found.writes, place=place, secrets=view.secrets, where=decoder.where)
+    refs = (*parsed.refs, *(ref for write in writes for ref in write.entry.refs))
+    late: Mapping[str, int] = {}
+    if isinstance(media, int):
+        late, refs = yield from _last_turns(core, view, parsed, refs, decoder, thread_id, media)
     try:
-        return tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, config)
+        return tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, config, late=late)
     except NotAtHandError:
-        refs = (*parsed.refs, *(ref for write in writes for ref in write.entry.refs))
-        yield from fetch_missing(core, view, thread_id, refs, decoder)
-    return tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, config)
+        yield from fetch_missing(core, view, thread_id, refs, decoder, media=decoder.hydrate)
+    return tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, config, late=late)
+
+
+def _last_turns(
+    core: Core, view: ThreadView, parsed: Parsed, refs: tuple[bytes, ...], decoder: Decoder, thread_id: str, turns: int
+) -> Program[tuple[Mapping[str, int], tuple[bytes, ...]]]:
+    """Find where the conversation's last turns begin, and the refs whose media are wanted."""
+    yield from fetch_missing(core, view, thread_id, refs, decoder, media=False)
+    decoder.final = False
+    values = read_record(core, parsed, decoder).values
+    sequences = {
+        name: decoder.sequenced(entry) if isinstance(entry.wire, list) and len(entry.wire) == 3 else None
+        for name, entry in values.items()
+    }
+    channel = conversation_of(core, values, sequences)
+    made = sequences.get(channel) if channel is not None else None
+    if channel is None or made is None:
+        return {}, refs
+    found = spans([message.fact for message in messages_of(decoder, made.entries)])
+    start = found[-turns].start if 0 < turns <= len(found) else (0 if turns else len(made.entries))
+    early = {ref for entry in made.entries[:start] for ref in entry.refs}
+    late = {ref for entry in made.entries[start:] for ref in entry.refs}
+    others = {ref for name, entry in values.items() if name != channel for ref in entry.refs}
+    return {channel: start}, tuple((late | others | set(refs) - set(values[channel].refs)) - (early - late))
 
 
 def _note_turns(core: Core, found: _Found) -> None:
@@ -132,13 +172,20 @@ def tuple_of(
     config: RunnableConfig | None,
     *,
     remember: bool = True,
+    late: Mapping[str, int] | None = None,
 ) -> CheckpointTuple:
-    """Build the tuple from what is at hand; `remember` the record when the next call may build on it."""
+    """Build the tuple from what is at hand.
+
+    Args:
+        remember: Whether the next call may build on this record.
+        late: Channel -> position from which media are put in.
+    """
     ns, checkpoint_id = split_place(place)
     record = read_record(core, parsed, decoder)
     values: dict[str, Any] = {}
     for channel, entry in record.values.items():
-        values[channel], made = decoder.channel(entry, view.sequences.get((ns, channel)))
+        known = view.sequences.get((ns, channel))
+        values[channel], made = decoder.channel(entry, known, hydrate_from=(late or {}).get(channel, 0))
         if made is not None and remember:
             view.sequences[ns, channel] = made
     if remember:

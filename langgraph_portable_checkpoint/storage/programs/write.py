@@ -10,6 +10,7 @@ from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoin
 
 from ...envelope.turn_pending import is_finished
 from ...errors import ConflictError
+from ..codec import ValueCodec
 from ..effects import Program, Script
 from ..encoder import Encoder, Sink
 from ..known import Flat
@@ -35,6 +36,7 @@ def put(
     new_versions: ChannelVersions,
     parent_id: str | None,
     token: bytes = b"",
+    codec: ValueCodec | None = None,
 ) -> Program[bytes]:
     """Store a checkpoint, atomically.
 
@@ -49,7 +51,7 @@ def put(
     core.check_open()
     for _ in range(MAX_ATTEMPTS):
         view, fresh, parent = yield from _parent(core, thread_id, checkpoint_ns, parent_id)
-        call = _Put(core, view, thread_id, checkpoint_ns, checkpoint, parent_id)
+        call = _Put(core, view, thread_id, checkpoint_ns, checkpoint, parent_id, codec)
         values = call.encode(new_versions, parent)
         turns = None
         if checkpoint_ns == "":
@@ -131,7 +133,14 @@ class _Put:
     """One attempt at a put."""
 
     def __init__(
-        self, core: Core, view: ThreadView, thread_id: str, ns: str, checkpoint: Checkpoint, parent_id: str | None
+        self,
+        core: Core,
+        view: ThreadView,
+        thread_id: str,
+        ns: str,
+        checkpoint: Checkpoint,
+        parent_id: str | None,
+        codec: ValueCodec | None,
     ) -> None:
         self.core = core
         self.view = view
@@ -141,7 +150,8 @@ class _Put:
         self.parent_id = parent_id
         self.place = spell_place(ns, checkpoint["id"])
         self.sink = Sink()
-        self.encoder = core.encoder(view, self.sink)
+        self.encoder = core.encoder(view, self.sink, codec)
+        self.own_codec = codec is not None
         self.sequences: dict[str, Sequenced] = {}
         self.flats: dict[str, tuple[Flat, list[Entry]]] = {}
 
@@ -237,9 +247,10 @@ class _Put:
     def _encode(self, channel: str, value: Any) -> Entry:
         previous = self.view.sequences.get((self.ns, channel))
         if type(value) is list and value and isinstance(value[0], BaseMessage):
-            known = self.core.flats.get(self.view.generation, self.ns, channel)
+            flats = self.core.flats
+            known = None if self.own_codec else flats.get(self.view.generation, self.ns, channel)
             entry, made, flat = self.encoder.conversation(channel, value, previous, known)
-            if made is not None and flat is not None:
+            if made is not None and flat is not None and not self.own_codec:
                 self.flats[channel] = (flat, made.entries)
         else:
             entry, made = self.encoder.channel(channel, value, previous)
@@ -278,6 +289,7 @@ def put_writes(
     task_id: str,
     task_path: str,
     token: bytes = b"",
+    codec: ValueCodec | None = None,
 ) -> Program[None]:
     """Store the pending writes of a task, atomically.
 
@@ -294,7 +306,7 @@ def put_writes(
         fresh = view is None
         view = view or core.fresh_view(thread_id)
         sink = Sink()
-        frames = _frames(core.encoder(view, sink), writes, task_id, task_path)
+        frames = _frames(core.encoder(view, sink, codec), writes, task_id, task_path)
         place = spell_place(checkpoint_ns, checkpoint_id)
         stop = checkpoint_ns == "" and stopped(writes)
         if stop:

@@ -1,0 +1,114 @@
+"""Reading media, part of them, or texts that name them; and saving under a policy of the config."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.graph import START, MessagesState, StateGraph
+
+from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
+from tests.servers import Room
+
+
+def _image(seed: int) -> list[Any]:
+    noise = b"".join(hashlib.sha256(f"{seed}.{i}".encode()).digest() for i in range(160))
+    url = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + noise).decode()
+    return [{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": url}}]
+
+
+def _graph(saver: PortableRedisSaver) -> Any:
+    builder = StateGraph(MessagesState)
+    builder.add_node("answer", lambda _state: {"messages": [AIMessage("ok")]})
+    return builder.add_edge(START, "answer").compile(checkpointer=saver)
+
+
+def _blobs(server: Room) -> bytes:
+    (key,) = [key for key in server.keys() if key.endswith(b":blobs")]
+    return key
+
+
+@pytest.fixture
+def saver(server: Room) -> Any:
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as made:
+        yield made
+
+
+def _talk(saver: PortableRedisSaver, turns: int, **named: Any) -> list[Any]:
+    graph, config = _graph(saver), {"configurable": {"thread_id": "t", **named}}
+    for turn in range(turns):
+        graph.invoke({"messages": [HumanMessage(_image(turn))]}, config)
+    return list(graph.get_state({"configurable": {"thread_id": "t"}}).values["messages"])
+
+
+def _read(saver: PortableRedisSaver, media: Any) -> list[Any]:
+    found = saver.get_tuple({"configurable": {"thread_id": "t", "media": media}})
+    assert found is not None
+    messages: list[Any] = found.checkpoint["channel_values"]["messages"]
+    return messages
+
+
+@pytest.mark.parametrize(("media", "turns_with_bytes"), [("all", 3), ("none", 0), (0, 0), (1, 1), (2, 2), (9, 3)])
+def test_media_of_the_last_turns_are_read(saver: PortableRedisSaver, media: Any, turns_with_bytes: int) -> None:
+    full = _talk(saver, 3)
+    read = _read(saver, media)
+    late = len(full) - 2 * turns_with_bytes
+    assert read[late:] == full[late:]
+    assert all("kept as" in str(message.content) for message in read[:late:2])
+    assert "base64" not in str(read[:late])
+
+
+def test_no_blob_is_fetched_for_media_that_are_not_read(saver: PortableRedisSaver, server: Room) -> None:
+    _talk(saver, 2)
+    with server.client() as client:
+        blobs = _blobs(server)
+        client.delete(blobs)
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as other:
+        assert "kept as" in str(_read(other, "none")[0].content)
+        assert other.media_report("t", check=False) == []
+
+
+@pytest.mark.parametrize("media", ["none", 1])
+def test_messages_read_without_media_keep_them_when_written_again(
+    saver: PortableRedisSaver, server: Room, media: Any
+) -> None:
+    full = _talk(saver, 3)
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as other:
+        _graph(other).invoke({"messages": [HumanMessage("more")]}, {"configurable": {"thread_id": "t", "media": media}})
+    after = _graph(saver).get_state({"configurable": {"thread_id": "t"}}).values["messages"]
+    assert after[: len(full)] == full
+    assert len(after) == len(full) + 2
+
+
+def test_missing_blob_is_a_placeholder_that_does_not_replace_what_is_stored(
+    saver: PortableRedisSaver, server: Room
+) -> None:
+    full = _talk(saver, 1)
+    with server.client() as client:
+        blobs = _blobs(server)
+        saved = client.dump(blobs)
+        client.delete(blobs)
+        with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as other:
+            config: Any = {"configurable": {"thread_id": "t"}}
+            result = _graph(other).invoke({"messages": [HumanMessage("more")]}, config)
+            assert "not available on read" in str(result["messages"][0].content)
+            assert [entry.reason for entry in other.media_report("t")] == ["missing_blob"]
+        client.restore(blobs, 0, saved)
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as third:
+        assert _read(third, "all")[: len(full)] == full
+
+
+def test_policy_of_the_config_counts_for_that_save(saver: PortableRedisSaver) -> None:
+    stripped = _talk(saver, 1, media_policy=MediaPolicy(mode="strip"))
+    assert "removed on save" in str(stripped[0].content)
+    assert [entry.reason for entry in saver.media_report("t")] == ["stripped"]
+
+
+@pytest.mark.parametrize("media", ["some", -1, 1.5, True, None])
+def test_unknown_reading_mode_is_named(saver: PortableRedisSaver, media: Any) -> None:
+    _talk(saver, 1)
+    with pytest.raises(ValueError, match="media"):
+        _read(saver, media)
