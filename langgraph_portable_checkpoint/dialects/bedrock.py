@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
@@ -27,10 +28,11 @@ from .base import (
     Target,
     native,
 )
-from .bedrock_blocks import FORMATS, Native, block_of, native_block, plain_document, with_bytes
+from .bedrock_blocks import FORMATS, Native, block_of, native_block, with_bytes
 from .jsonl import MAX_DEPTH, too_deep
 from .lint.bedrock import MAX_DOCUMENTS, MAX_IMAGES, RULES, lint_messages
 from .models import narrow_media
+from .plain_values import plain_or_told
 from .report import Placed, Report
 
 NAME: Final = "bedrock"
@@ -349,10 +351,8 @@ class _Writer:
         if not isinstance(found, dict) or not is_native(found):
             return self._unwritable(block, placed, path)
         if "toolUse" in found:
-            plain = plain_document(found["toolUse"]["input"])
-            if plain != found["toolUse"]["input"]:
-                self.report.add("B12", "downgraded", action="made arguments a plain document", at=placed, path=path)
-            found = {"toolUse": {**found["toolUse"], "input": plain}}
+            tell = partial(self.report.add, "B12", "downgraded", action="made arguments plain", at=placed, path=path)
+            found = {"toolUse": {**found["toolUse"], "input": plain_or_told(found["toolUse"]["input"], tell)}}
         if block.get("annotations"):
             return self._cited(block, placed, path)
         return self._named(found, block, placed, path) if "document" in found else found

@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -306,14 +305,3 @@ _WRITERS: Final[Mapping[str, Callable[[Block], Native | None]]] = {
     "file": _write_media,
     "text-plain": _write_media,
 }
-
-
-def plain_document(value: Any) -> Any:
-    """Return a value as an AWS document: NaN and infinities become null, bytes base64 text (B12)."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, dict):
-        return {str(key): plain_document(item) for key, item in value.items()}
-    return [plain_document(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -84,6 +84,9 @@ class Google:
     LOSSES: tuple[DeclaredLoss, ...] = (
         DeclaredLoss(rule="G6", kind="merged", when="consecutive model messages, the later of which calls a function"),
         DeclaredLoss(rule="G8", kind="unresolved", when="a function response that matches no call (import)"),
+        DeclaredLoss(
+            rule="G8", kind="downgraded", when="arguments that hold NaN, infinities, bytes or lone surrogates"
+        ),
         DeclaredLoss(rule="G10", kind="synthesized", when="a call that no Gemini model signed"),
         DeclaredLoss(rule="G10", kind="downgraded", when='such a call under missing_signature="text"'),
         DeclaredLoss(rule="G10", kind="dropped", when="a signature of another provider, platform or model family"),

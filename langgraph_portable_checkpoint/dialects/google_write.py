@@ -12,6 +12,7 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
@@ -22,6 +23,7 @@ from .google_read import API, NAME
 from .media_parts import MEDIA_PARTS, placeholder
 from .models import model_family
 from .normalise import OPENING
+from .plain_values import plain_or_told
 from .reasoning import origin_of
 from .report import Placed, Report
 
@@ -157,6 +159,9 @@ class Writer:
             self.report.add("G4", "dropped", action=f"left out a {block['type']} block", at=placed, path=path)
             return None
         part = dict(part)
+        if "functionCall" in part:
+            tell = partial(self.report.add, "G8", "downgraded", action="made arguments plain", at=placed, path=path)
+            part["functionCall"] = plain_or_told(part["functionCall"], tell)
         self._report_unsaid(block, placed, path)
         if self.vertex and "functionCall" in part and "id" in part["functionCall"]:
             part["functionCall"] = {key: value for key, value in part["functionCall"].items() if key != "id"}

@@ -11,10 +11,12 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
+from .plain_values import plain_or_told
 from .problems import Problems
 from .report import Placed, Report
 
@@ -61,6 +63,7 @@ class LangChain:
         Field(neutral="what LangChain has no field for", native="additional_kwargs", note="read back from there"),
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
+        DeclaredLoss(rule="L1", kind="downgraded", when="values that JSON cannot hold: NaN, lone surrogates"),
         DeclaredLoss(rule="L2", kind="dropped", when="a RemoveMessage (import)"),
         DeclaredLoss(rule="L3", kind="merged", when="chunks of one message (import)"),
     )
@@ -75,7 +78,12 @@ class LangChain:
 
         from ..envelope.write import write_message
 
-        return {"messages": messages_to_dict([write_message(_jsonable(placed.envelope)) for placed in conversation])}
+        found = []
+        for placed in conversation:
+            (message,) = messages_to_dict([write_message(_jsonable(placed.envelope))])
+            tell = partial(report.add, "L1", "downgraded", action="made values plain that JSON cannot hold", at=placed)
+            found.append(plain_or_told(message, tell))
+        return {"messages": found}
 
     def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
         """Read a list of messages in any of the three forms, a state with `messages`, or recorded events."""

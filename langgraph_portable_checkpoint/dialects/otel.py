@@ -10,6 +10,7 @@ Source: open-telemetry/semantic-conventions-genai, gen-ai-input-messages.json (2
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from ..envelope.model import MessageEnvelope
@@ -17,6 +18,7 @@ from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Ru
 from .lint.otel import RULES, lint_otel
 from .otel_read import API, LISTS, NAME, READERS, messages, read_message
 from .otel_write import PREFIX, write_message
+from .plain_values import plain_or_told
 from .problems import Problems
 from .report import Placed, Report
 
@@ -46,7 +48,9 @@ class OTel:
         Field(neutral="non_standard", native="parts[].type blob of application/json; compaction where it is one"),
         Field(neutral="every other key", native=f"{PREFIX}<key> beside them"),
     )
-    LOSSES: tuple[DeclaredLoss, ...] = ()
+    LOSSES: tuple[DeclaredLoss, ...] = (
+        DeclaredLoss(rule="O3", kind="downgraded", when="values that JSON cannot hold: NaN, lone surrogates"),
+    )
 
     def target(self, options: ExportOptions) -> Target:
         """A history stays as it is."""
@@ -54,7 +58,11 @@ class OTel:
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:
         """Return `{"messages": [...]}`, a value of the attribute gen_ai.input.messages."""
-        return {"messages": [write_message(placed.envelope) for placed in conversation]}
+        found = []
+        for placed in conversation:
+            tell = partial(report.add, "O3", "downgraded", action="made values plain that JSON cannot hold", at=placed)
+            found.append(plain_or_told(write_message(placed.envelope), tell))
+        return {"messages": found}
 
     def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
         """Read messages, or the attributes of a span: instructions, input and output messages, also as JSON text."""

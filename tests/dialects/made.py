@@ -16,6 +16,8 @@ JSON = st.recursive(
     max_leaves=4,
 )
 ARGS = st.dictionaries(TEXTS, JSON, max_size=2)
+ODD_ARGS = ARGS | st.sampled_from([{"x": float("nan")}, {"x": [float("-inf")]}, {"x": "\ud800"}, {"x": b"b"}])
+"""Arguments that JSON cannot hold stand among them."""
 ORIGINS = st.sampled_from(
     [
         {"provider": "openai", "api": "chat", "model": "gpt-4o"},

@@ -19,7 +19,7 @@ from langgraph_portable_checkpoint.dialects.otel import OTel
 from langgraph_portable_checkpoint.errors import IncompatibleHistoryError
 from tests.dialects import oracle_bedrock, oracle_google, oracle_otel
 from tests.dialects.exporting import export
-from tests.dialects.made import HISTORIES
+from tests.dialects.made import HISTORIES, ODD_ARGS
 
 GOOGLE, BEDROCK, OTEL, CHECKPOINT, LANGCHAIN = Google(), Bedrock(), OTel(), AgentCheckpoint(), LangChain()
 TARGETS: list[tuple[str, Any, dict[str, Any]]] = [
@@ -145,3 +145,19 @@ def test_any_history_exports_to_what_the_target_accepts(
             continue
         check(dialect, payload, options, name)
         json.dumps(payload, default=lambda value: "bytes" if isinstance(value, bytes) else 1 / 0, allow_nan=False)
+
+
+@pytest.mark.parametrize(("name", "dialect", "options"), TARGETS, ids=[target[0] for target in TARGETS])
+@settings(max_examples=20, deadline=None)
+@given(ODD_ARGS)
+def test_arguments_that_json_cannot_hold_are_spelled_so_that_it_can(
+    name: str, dialect: Any, options: dict[str, Any], args: Any
+) -> None:
+    history: list[Any] = [
+        {"v": 1, "role": "user", "content": [{"type": "text", "text": "q"}]},
+        {"v": 1, "role": "assistant", "content": [{"type": "tool_call", "id": "c", "name": "f", "args": args}]},
+        {"v": 1, "role": "tool", "content": [{"type": "text", "text": "r"}], "tool_call_id": "c"},
+    ]
+    payload, _ = export(dialect, history, **options)
+    check(dialect, payload, options, name)
+    json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()

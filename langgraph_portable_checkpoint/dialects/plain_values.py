@@ -1,0 +1,54 @@
+"""Values that any JSON document can hold: what else stands in a history is spelled so that it can.
+
+NaN and infinities become null, bytes base64 text, lone surrogates U+FFFD; whoever calls tells of the change. Pure.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .jsonl import mend_surrogates
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value as plain JSON; the same object where it is plain already.
+
+    >>> plain_value({"x": float("nan"), "y": b"b"})
+    {'x': None, 'y': 'Yg=='}
+    """
+    return value if is_plain(value) else _spelled(value)
+
+
+def is_plain(value: Any) -> bool:
+    """Tell whether JSON in UTF-8 can hold a value as it is."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def plain_or_told(value: Any, tell: Callable[[], None]) -> Any:
+    """Return a value as plain JSON, and call `tell` if that changed it."""
+    if is_plain(value):
+        return value
+    tell()
+    return _spelled(value)
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, dict):
+        return {mend_surrogates(str(key), []): _spelled(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_spelled(item) for item in value]
+    if value is None or isinstance(value, (int, float)):
+        return value
+    return mend_surrogates(value if isinstance(value, str) else str(value), [])
