@@ -27,7 +27,8 @@ def _graph(saver: PortableRedisSaver) -> Any:
 
 
 def _blobs(server: Room) -> bytes:
-    (key,) = [key for key in server.keys() if key.endswith(b":blobs")]
+    keys = server.keys()
+    (key,) = [key for key in keys if key.endswith(b":blobs")]
     return key
 
 
