@@ -116,7 +116,6 @@ def test_a_damaged_blob_is_never_given_out(open_saver: Open, tmp_path: Path, dam
     assert question(open_saver(store)) == GONE
 
 
-@pytest.mark.xfail(strict=True, reason="a message read with a placeholder is saved as a new message")
 def test_going_on_while_a_blob_is_away_does_not_lose_it(open_saver: Open, tmp_path: Path) -> None:
     """The graph saves the message it has read, placeholder and all; the thread must still name the blob."""
     store = DirectoryMediaStore(tmp_path)
