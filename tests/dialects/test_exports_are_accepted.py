@@ -130,13 +130,21 @@ ONLY_UNFINISHED = {
 """Files that begin with a call that nobody answered, or hold nothing but such."""
 
 
+POLICIES: tuple[dict[str, Any], ...] = (
+    {},
+    {"incomplete": "synthesize", "orphans": "text", "reasoning": "text", "server_tools": "text"},
+    {"incomplete": "trim", "on_unsupported_part": "drop", "missing_signature": "text", "for_next_turn": False},
+    {"reasoning": "drop", "prefix_intact": False, "resolve_media": False},
+)
+
+
 @pytest.mark.parametrize(("name", "dialect", "options"), TARGETS, ids=[target[0] for target in TARGETS])
 @settings(max_examples=150, deadline=None)
 @given(HISTORIES)
 def test_any_history_exports_to_what_the_target_accepts(
     name: str, dialect: Any, options: dict[str, Any], history: list[Any]
 ) -> None:
-    for policy in ({}, {"incomplete": "synthesize", "orphans": "text", "reasoning": "text", "server_tools": "text"}):
+    for policy in POLICIES:
         try:
             payload, _ = export(dialect, history, **options, **policy)
         except IncompatibleHistoryError:
