@@ -36,6 +36,8 @@ class Parts:
     """The turn that the next request goes on with, if the history ends inside one."""
     names: NameMap = field(init=False)
     media: MediaFitter = field(init=False)
+    _halves: tuple[list[Block], set[Any]] = field(init=False, default=([], set()))
+    """The content looked at last, and the ids of its server tool calls that have a result."""
 
     def __post_init__(self) -> None:
         self.names = NameMap(self.target.tool_name)
@@ -154,9 +156,19 @@ class Parts:
             return "the target has no form for it"
         if origin.get("provider") not in self.target.providers or origin.get("api") != self.target.api:
             return f"it belongs to {origin.get('provider') or 'an unknown provider'}"
-        if mode == "pairs" and not _is_paired(block, placed.envelope["content"]):
+        if mode == "pairs" and not self._is_paired(block, placed.envelope["content"]):
             return "its other half is missing"
         return ""
+
+    def _is_paired(self, block: Block, content: list[Block]) -> bool:
+        """True if a server tool's call or result has its other half in the same message."""
+        if self._halves[0] is not content:
+            calls = {other.get("id") for other in content if other["type"] == "server_tool_call"}
+            results = {other.get("tool_call_id") for other in content if other["type"] == "server_tool_result"}
+            self._halves = (content, calls & results)
+        return (block.get("id") if block["type"] == "server_tool_call" else block.get("tool_call_id")) in self._halves[
+            1
+        ]
 
     def non_standard(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Keep a block of unknown type for the API it was written for."""
@@ -219,14 +231,6 @@ def _anonymous(block: Block) -> Block:
     if isinstance(raw, Mapping) and block["type"].startswith("server_tool"):
         copy["raw"] = {key: value for key, value in raw.items() if key != "id"}
     return copy
-
-
-def _is_paired(block: Block, content: list[Block]) -> bool:
-    if block["type"] == "server_tool_call":
-        return any(
-            other.get("tool_call_id") == block.get("id") for other in content if other["type"] == "server_tool_result"
-        )
-    return any(other.get("id") == block.get("tool_call_id") for other in content if other["type"] == "server_tool_call")
 
 
 def _server_summary(block: Block) -> str:
