@@ -34,14 +34,20 @@ class Ask(str):
 class Talk:
     """A graph that says what it is told to, one superstep per answer."""
 
-    def __init__(self, saver: Any, thread_id: str) -> None:
-        self.saver = saver
+    def __init__(self, saver: Any, thread_id: str, *, renew: Callable[[], Any] | None = None) -> None:
+        self.renew = renew
         self.config: Any = {"configurable": {"thread_id": thread_id}}
         self.script: list[Any] = []
         builder = StateGraph(Chat).add_node("say", self._say).add_edge(START, "say")
-        self.graph = builder.add_conditional_edges("say", lambda _: "say" if self.script else END).compile(
-            checkpointer=saver
-        )
+        builder.add_conditional_edges("say", lambda _: "say" if self.script else END)
+        self._graph = builder.compile(checkpointer=saver)
+
+    @property
+    def graph(self) -> Any:
+        """The compiled graph; with `renew`, on a new saver each time, as after a restart of the process."""
+        if self.renew is not None:
+            self._graph.checkpointer = self.renew()
+        return self._graph
 
     def _say(self, state: Chat) -> Any:
         line = self.script[0]
