@@ -183,6 +183,14 @@ def registry_scores(core: Core, shard: int, names: list[bytes]) -> Program[list[
     return (yield Batch(calls)) if calls else []
 
 
+def run_scores(core: Core, members: list[bytes]) -> Program[list[Any]]:
+    """Say for (run digest, thread id) members whether the run index has them: their scores, None where not."""
+    calls = tuple(
+        Command((b"ZSCORE", core.layout.run_index(core.layout.shard_of(member[:16])), member)) for member in members
+    )
+    return (yield Batch(calls)) if calls else []
+
+
 def existing(core: Core, names: list[bytes]) -> Program[list[bytes]]:
     """Keep the names of threads that are there. One round trip on a standalone server."""
     calls = tuple(Script("peek", core.layout.thread(name.decode()), (), writes=False) for name in names)
