@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import json
 import mimetypes
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -59,8 +60,16 @@ def media_kind(mime_type: str) -> str:
 
 
 def standard_base64(data: str) -> str:
-    """Spell URL-safe base64, which Gemini's recordings mix in, with the standard alphabet."""
-    return data.replace("-", "+").replace("_", "/")
+    """Spell URL-safe base64, which Gemini's recordings mix in, with the standard alphabet; leave anything else alone.
+
+    >>> standard_base64("__t0xA=="), standard_base64("not-base64!")
+    ('//t0xA==', 'not-base64!')
+    """
+    return data.translate(_STANDARD) if _URL_SAFE.fullmatch(data) else data
+
+
+_URL_SAFE: Final = re.compile(r"[A-Za-z0-9_\-]*={0,2}")
+_STANDARD: Final = str.maketrans("-_", "+/")
 
 
 def padded(data: str) -> str:

@@ -79,6 +79,45 @@ def test_signatures_come_back_on_the_parts_they_came_on(corpus: Path, name: str)
     assert not [loss for loss in export.report if loss.rule == "G10"]
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"content": "", "additional_kwargs": {"__gemini_function_call_thought_signatures__": {"c1": "QUJD"}}},
+        {
+            "content": [{"type": "tool_call", "name": "f", "args": {}, "id": "c1", "extras": {"signature": "QUJD"}}],
+            "response_metadata": {"output_version": "v1"},
+        },
+    ],
+    ids=["by call id", "v1 block"],
+)
+def test_signatures_are_found_wherever_the_integration_keeps_them(answer: dict[str, Any]) -> None:
+    metadata = {"model_provider": "google_genai", "model_name": "gemini-3-pro", **answer.pop("response_metadata", {})}
+    message = AIMessage(**answer, tool_calls=[{"name": "f", "args": {}, "id": "c1"}], response_metadata=metadata)
+    history = [HumanMessage("q"), message, ToolMessage("r", tool_call_id="c1")]
+    export = export_messages(history, "google", model="gemini-3-pro")
+    assert export.payload["contents"][1]["parts"] == [
+        {"functionCall": {"name": "f", "args": {}, "id": "c1"}, "thoughtSignature": "QUJD"}
+    ]
+    assert export.lossless
+    assert "QUJD" not in json.dumps(export_messages(history, "google", model="gemini-2.5-pro").payload)
+    assert "QUJD" not in str(export_messages(history, "bedrock").payload)
+
+
+@pytest.mark.parametrize("target", ["google", "bedrock", "agent-checkpoint"])
+def test_reasoning_of_another_provider_never_becomes_visible(target: str) -> None:
+    thought = {"type": "thinking", "thinking": "SECRET", "signature": "SIGNED"}
+    answer = AIMessage(
+        [thought, {"type": "text", "text": "ok"}],
+        response_metadata={"model_provider": "anthropic", "model_name": "claude-sonnet-4-5"},
+    )
+    export = export_messages([HumanMessage("q"), answer], target)
+    assert "SECRET" not in str(export.payload)
+    assert "SIGNED" not in str(export.payload)
+    assert [loss.kind for loss in export.report] == ["dropped"]
+    asked = export_messages([HumanMessage("q"), answer], target, reasoning="text")
+    assert "SECRET" in str(asked.payload)
+
+
 def test_code_runs_come_back_though_the_integration_lost_their_signatures(corpus: Path) -> None:
     native = json.loads((corpus / "gemini" / "pa_code_execution.history.json").read_text())
     export = export_messages(as_langchain(native), "google", model="gemini-3-pro-preview")
