@@ -20,10 +20,10 @@ from .settings import UsageError
 
 COMMANDS: Final = (
     *("demo", "threads", "show", "checkpoints", "stats", "view"),
-    *("delete", "copy", "prune", "persist"),
+    *("delete", "copy", "prune", "truncate", "persist"),
     *("export", "import_", "convert", "lint"),
     *("save", "resume", "diff", "merge"),
-    *("backup", "gc"),
+    *("backup", "verify", "gc"),
 )
 """The modules of the commands, in the order of the help."""
 

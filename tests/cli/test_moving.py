@@ -103,3 +103,20 @@ def test_gc_sets_aside_what_no_thread_names(on_server: Cli, server: Room, tmp_pa
     assert (ran.code, ran.out) == (0, "")
     assert "1 blobs, 1 named by threads" in ran.err
     assert on_server("gc", "--media", folder, "--grace-hours", "0.1").code == 2
+
+
+def test_verify_finds_what_is_wrong_and_nothing_else(
+    on_server: Cli, server: Room, two_threads: PortableRedisSaver
+) -> None:
+    ran = on_server("verify")
+    assert (ran.code, ran.out) == (0, ""), ran.out
+    assert "2 threads looked at, 0 errors" in ran.err
+    items = two_threads._core.layout.thread("t")[1]
+    with server.client() as client:
+        digest, data = next(iter(client.hgetall(items).items()))
+        client.hset(items, digest, data[:-1] + bytes([data[-1] ^ 1]))
+    ran = on_server("verify", "--json")
+    assert ran.code == 1
+    assert {row["thread_id"] for row in ran.lines if row["severity"] == "error"} == {"t"}
+    assert on_server("verify", "u").code == 0
+    assert on_server("verify", "nobody").code == 3

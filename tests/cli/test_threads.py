@@ -101,6 +101,8 @@ def test_show_of_another_checkpoint_shows_its_branch(on_server: Cli, saver: Port
         ("delete", "t", "nobody", "--yes"),
         ("copy", "nobody", "new"),
         ("prune", "nobody"),
+        ("truncate", "nobody", "--turn", "0"),
+        ("truncate", "t", "--turn", "7", "--yes"),
         ("persist", "nobody"),
         ("expire", "nobody", "--seconds", "5"),
         ("export", "nobody", "--to", "anthropic"),
@@ -271,3 +273,34 @@ def test_a_page_of_threads_is_read_without_anything_heavy(server: Room, saver: P
         "redis",
         "rich",
     } == set()
+
+
+def test_truncate_starts_again_from_a_turn_and_destroys_nothing(on_server: Cli, saver: PortableRedisSaver) -> None:
+    talk(saver, "t", "one", "two", "wait")
+    before = on_server("checkpoints", "t", "--json").lines
+    assert on_server("truncate", "t", "--turn", 0).code == 2
+    ran = on_server("truncate", "t", "--turn", 0, "--yes", "--json")
+    assert ran.code == 0, ran.err
+    assert [turn["messages"][0]["text"] for turn in on_server("show", "t", "--json").lines] == ["one"]
+    after = on_server("checkpoints", "t", "--json").lines
+    assert [row["checkpoint_id"] for row in after][:-1] == [row["checkpoint_id"] for row in before]
+    assert after[-1]["checkpoint_id"] == ran.json["head"]
+    state = graph_on(saver).get_state({"configurable": {"thread_id": "t"}})
+    assert state.next == ()
+    talk(saver, "t", "other")
+    assert [turn["messages"][0]["text"] for turn in on_server("show", "t", "--json").lines] == ["one", "other"]
+    assert on_server("truncate", "t", "--turn", -1, "--yes", "--json").json["head"] is None
+    assert on_server("verify", "t").code == 0
+
+
+def test_truncate_cuts_a_history_that_came_in_one_piece(
+    on_server: Cli, saver: PortableRedisSaver, tmp_path: Path
+) -> None:
+    said = [{"role": role, "content": f"{role} {turn}"} for turn in range(3) for role in ("user", "assistant")]
+    (tmp_path / "h.json").write_text(json.dumps(said))
+    assert on_server("import", tmp_path / "h.json", "--thread", "t").code == 0
+    assert on_server("truncate", "t", "--turn", "-2", "--yes").code == 0
+    assert [turn["messages"][1]["text"] for turn in on_server("show", "t", "--json").lines] == [
+        "assistant 0",
+        "assistant 1",
+    ]
