@@ -1,0 +1,125 @@
+"""Bedrock Converse messages read as envelopes: one per tool result, one for the rest of each message.
+
+Source: botocore 1.44 bedrock-runtime service model, Message and ToolResultBlock; rules B3, B9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
+from .base import ImportOptions
+from .bedrock_blocks import block_of, with_bytes
+from .report import Report
+
+API: Final = "converse"
+PROVIDER: Final = "bedrock"
+
+
+def split_payload(payload: Any) -> tuple[Any, Any, Mapping[str, Any]]:
+    """Return system, messages, and the facts of a response."""
+    if not isinstance(payload, Mapping):
+        return None, payload, {}
+    output = payload.get("output")
+    if isinstance(output, Mapping) and "message" in output:
+        return None, [output["message"]], payload
+    return payload.get("system"), payload.get("messages"), {}
+
+
+def problems_of(system: Any, messages: Any) -> list[str]:
+    found = [] if system is None or isinstance(system, list) else [f"system: is {type(system).__name__}, not a list"]
+    if not isinstance(messages, list):
+        return [*found, f"messages: is {type(messages).__name__}, not a list"]
+    for index, message in enumerate(messages):
+        found += _message_problems(message, f"messages[{index}]")
+    if not messages and not system:
+        found.append("messages: is empty")
+    return found
+
+
+def _message_problems(message: Any, path: str) -> Iterator[str]:
+    if not isinstance(message, Mapping):
+        yield f"{path}: is {type(message).__name__}, not a message"
+        return
+    if message.get("role") not in ("user", "assistant", "system"):
+        yield f"{path}.role: {message.get('role')!r:.40} is not user or assistant"
+    content = message.get("content")
+    if not isinstance(content, list):
+        yield f"{path}.content: is {type(content).__name__}, not a list"
+        return
+    for index, block in enumerate(content):
+        if not isinstance(block, Mapping):
+            yield f"{path}.content[{index}]: is {type(block).__name__}, not a block"
+
+
+class Reader:
+    """Turns messages into envelopes; tool results become messages of their own."""
+
+    def __init__(self, options: ImportOptions, report: Report) -> None:
+        self.report = report
+        self.origin: Origin = {"provider": PROVIDER, "api": API}
+        if options.model:
+            self.origin["model"] = options.model
+        if options.account:
+            self.origin["account"] = options.account
+
+    def envelopes(self, system: Any, messages: list[Any], facts: Mapping[str, Any]) -> Iterator[MessageEnvelope]:
+        blocks = self._blocks(system or [])
+        if blocks:
+            yield self._envelope("system", blocks)
+        for index, message in enumerate(messages):
+            for made, envelope in enumerate(self._message(message, f"messages[{index}]")):
+                if made:
+                    envelope["extras"] = {**envelope.get("extras", {}), "joined": True}
+                yield self._with_facts(envelope, facts)
+
+    def _envelope(self, role: Any, content: list[Block]) -> MessageEnvelope:
+        origin: Origin = {**self.origin}
+        return {"v": ENVELOPE_VERSION, "role": role, "content": content, "origin": origin}
+
+    def _with_facts(self, envelope: MessageEnvelope, facts: Mapping[str, Any]) -> MessageEnvelope:
+        usage = facts.get("usage")
+        if isinstance(usage, Mapping):
+            counts = {"input_tokens": "inputTokens", "output_tokens": "outputTokens", "total_tokens": "totalTokens"}
+            envelope["usage"] = {ours: usage.get(theirs, 0) for ours, theirs in counts.items()}
+        if facts.get("stopReason"):
+            envelope["stop_reason"] = str(facts["stopReason"])
+        return envelope
+
+    def _message(self, message: Mapping[str, Any], path: str) -> Iterator[MessageEnvelope]:
+        other: list[Any] = []
+        for index, block in enumerate(message["content"]):
+            answer = block.get("toolResult")
+            if not isinstance(answer, Mapping) or message["role"] != "user":
+                other.append(block)
+                continue
+            if other:
+                yield self._envelope("user", self._blocks(other))
+                other = []
+            yield self._answer(answer, f"{path}.content[{index}]")
+        if other or not message["content"]:
+            yield self._envelope(message["role"], self._blocks(other))
+
+    def _blocks(self, natives: Sequence[Any]) -> list[Block]:
+        """Read blocks; a cache point marks the block before it."""
+        found: list[Block] = []
+        for one in natives:
+            if isinstance(one, Mapping) and set(one) == {"cachePoint"} and found:
+                found[-1]["cache_hint"] = dict(one)
+            else:
+                found.append(
+                    block_of(dict(one)) if isinstance(one, Mapping) else {"type": "non_standard", "value": one}
+                )
+        return found
+
+    def _answer(self, answer: Mapping[str, Any], path: str) -> MessageEnvelope:
+        content = answer.get("content")
+        envelope = self._envelope("tool", self._blocks(content if isinstance(content, list) else []))
+        envelope["status"] = "error" if answer.get("status") == "error" else "success"
+        envelope["raw_content"] = {"toolResult": with_bytes(dict(answer))}
+        if isinstance(answer.get("toolUseId"), str):
+            envelope["tool_call_id"] = answer["toolUseId"]
+        else:
+            self.report.add("B9", "unresolved", action="kept a result without toolUseId", path=path)
+        return envelope

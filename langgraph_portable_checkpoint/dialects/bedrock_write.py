@@ -1,0 +1,148 @@
+"""Envelopes written as Bedrock Converse messages: all results of a step in the next user message, limits kept.
+
+Expects a normalised conversation. A block that nothing changed goes back as it came.
+
+Source: botocore 1.44 bedrock-runtime service model; rules B3, B4, B6, B8, B11, B12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from ..envelope.model import Block
+from .base import Target, native
+from .bedrock_blocks import Native, native_block
+from .bedrock_read import API
+from .lint.bedrock import MAX_DOCUMENTS, MAX_IMAGES
+from .plain_values import plain_or_told
+from .report import Placed, Report
+
+BLOCK_KEYS: Final = frozenset(
+    {
+        "text", "image", "document", "video", "audio", "toolUse", "toolResult", "guardContent", "cachePoint",
+        "reasoningContent", "citationsContent", "searchResult", "toolAddition", "toolRemoval",
+    }
+)  # fmt: skip
+
+
+class Writer:
+    """Spells a normalised conversation; counts images and documents of the whole request."""
+
+    def __init__(self, target: Target, report: Report) -> None:
+        self.target, self.report = target, report
+        self.images = self.documents = 0
+        self.names: set[str] = set()
+
+    def payload(self, conversation: Sequence[Placed]) -> dict[str, Any]:
+        system: list[Native] = []
+        messages: list[dict[str, Any]] = []
+        for placed in conversation:
+            role = placed.envelope["role"]
+            if role == "system":
+                system += self._blocks(placed)
+                continue
+            blocks = [self._answer(placed)] if role == "tool" else self._blocks(placed)
+            native_role = "assistant" if role == "assistant" else "user"
+            if messages and messages[-1]["role"] == native_role:
+                messages[-1]["content"] += blocks
+            elif blocks:
+                messages.append({"role": native_role, "content": blocks})
+            if role == "user":
+                self._add_text(messages[-1]["content"], placed)
+        found: dict[str, Any] = {"system": system} if system else {}
+        return {**found, "messages": messages}
+
+    def _add_text(self, content: list[Native], placed: Placed) -> None:
+        """Put a text beside documents that stand without one (B6)."""
+        if any("document" in block for block in content) and not any("text" in block for block in content):
+            content.append({"text": "See the attached document."})
+            self.report.add("B6", "synthesized", action="put a text beside a document", at=placed)
+
+    def _blocks(self, placed: Placed) -> list[Native]:
+        if placed.envelope.get("name") and placed.envelope["role"] in ("user", "assistant"):
+            self.report.add("B3", "dropped", action="left out the speaker's name", at=placed)
+        found: list[Native] = []
+        for index, block in enumerate(placed.envelope["content"]):
+            found += self._block(block, placed, f"content[{index}]")
+        return found
+
+    def _block(self, block: Block, placed: Placed, path: str) -> list[Native]:
+        found = native(block, placed.envelope, api=API)
+        if not is_native(found):
+            found = self._written(block, placed, path)
+        if found is None:
+            return []
+        found = self._within_limits(found, placed, path)
+        hint = block.get("cache_hint")
+        if isinstance(hint, Mapping) and "cachePoint" in hint:
+            return [found, dict(hint)]
+        if hint:
+            self.report.add("B4", "dropped", action="left out a cache marker", at=placed, path=path)
+        return [found]
+
+    def _written(self, block: Block, placed: Placed, path: str) -> Native | None:
+        found = block.get("value") if block["type"] == "non_standard" else native_block(block)
+        if not isinstance(found, dict) or not is_native(found):
+            return self._unwritable(block, placed, path)
+        if "toolUse" in found:
+            tell = partial(self.report.add, "B12", "downgraded", action="made arguments plain", at=placed, path=path)
+            found = {"toolUse": {**found["toolUse"], "input": plain_or_told(found["toolUse"]["input"], tell)}}
+        if block.get("annotations"):
+            return self._cited(block, placed, path)
+        return self._named(found, block, placed, path) if "document" in found else found
+
+    def _unwritable(self, block: Block, placed: Placed, path: str) -> Native:
+        kind = block.get("mime_type") or block["type"]
+        self.report.add("B6", "unresolved", action="a text stands in for the part", at=placed, path=path, detail=kind)
+        return {"text": f"[{kind}: not available here]"}
+
+    def _cited(self, block: Block, placed: Placed, path: str) -> Native:
+        notes = [(note.get("extras") or {}).get("bedrock") for note in block["annotations"]]
+        if all(isinstance(note, Mapping) for note in notes):
+            return {"citationsContent": {"content": [{"text": block["text"]}], "citations": notes}}
+        self.report.add("B4", "dropped", action="left out citations", at=placed, path=path)
+        return {"text": block["text"]}
+
+    def _named(self, found: Native, block: Block, placed: Placed, path: str) -> Native:
+        """Give a document a name that fits and is not used yet (B6)."""
+        name = made = found["document"]["name"]
+        while made in self.names:
+            made = f"{name[:190]} {len(self.names) + 1}"
+        if made != (block.get("filename") or block.get("title") or "document"):
+            self.report.add("B6", "re-keyed", action="gave a document a name that fits", at=placed, path=path)
+        return {"document": {**found["document"], "name": made}}
+
+    def _within_limits(self, found: Native, placed: Placed, path: str) -> Native:
+        self.images += "image" in found
+        self.documents += "document" in found
+        if "document" in found:
+            self.names.add(str(found["document"].get("name")))
+        if ("image" in found and self.images > MAX_IMAGES) or ("document" in found and self.documents > MAX_DOCUMENTS):
+            (kind,) = found
+            self.report.add("B6", "placeholder", action=f"more than a request's {kind}s", at=placed, path=path)
+            return {"text": f"[{kind}: left out, a request holds only so many]"}
+        return found
+
+    def _answer(self, placed: Placed) -> Native:
+        envelope = placed.envelope
+        raw = envelope.get("raw_content")
+        if isinstance(raw, dict) and "toolResult" in raw and (envelope.get("origin") or {}).get("api") == API:
+            return raw if self.target.tool_status else {"toolResult": _without_status(raw["toolResult"])}
+        content = self._blocks(placed)
+        failed = envelope.get("status") == "error"
+        if failed and not content:
+            content = [{"text": "The tool failed without a message."}]
+            self.report.add("B11", "synthesized", action="gave an error result a text", at=placed)
+        found = {"toolUseId": envelope.get("tool_call_id"), "content": content}
+        return {"toolResult": found | ({"status": "error"} if failed and self.target.tool_status else {})}
+
+
+def _without_status(answer: Mapping[str, Any]) -> Native:
+    return {key: value for key, value in answer.items() if key != "status"}
+
+
+def is_native(value: Any) -> bool:
+    """Tell whether a value is one native content block (or a `json` one of a tool result)."""
+    return isinstance(value, dict) and len(value) == 1 and next(iter(value)) in (*BLOCK_KEYS, "json")
