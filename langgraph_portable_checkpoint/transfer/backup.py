@@ -136,18 +136,17 @@ def _write_thread(writer: FrameWriter, thread_id: str, stored: whole.StoredThrea
         "runs": list(stored.runs),
     }
     writer.write(THREAD, head)
-    fields = 0
+    fields = size = 0
+    frame: list[list[Any]] = []
     for part, values in _parts_of(stored, media):
-        frame: list[Any] = []
-        size = 0
+        frame.append([part, []])
         for name, shrunk, size_bytes in values:
-            frame += (name, shrunk)
+            frame[-1][1] += (name, shrunk)
             fields, size = fields + 1, size + size_bytes
             if size > FRAME_BYTES:
-                writer.write(DATA, [part, frame])
-                frame, size = [], 0
-        if frame:
-            writer.write(DATA, [part, frame])
+                writer.write(DATA, frame)
+                frame, size = [[part, []]], 0
+    writer.write(DATA, frame)
     writer.write(THREAD_END, {"fields": fields, "blobs": len(stored.blobs)})
 
 
@@ -156,12 +155,13 @@ Field = tuple[bytes | None, Shrunk, int]
 
 
 def _parts_of(stored: whole.StoredThread, media: Media) -> Iterator[tuple[str, Iterator[Field]]]:
-    numbers = Numbers()
-    yield "blobs", _numbered({} if media == "reference" else stored.blobs, stored, numbers, numbers.keep)
-    yield "items", _numbered(dict(in_order(stored.items)), stored, numbers, numbers.shrink)
+    numbers, parts = Numbers(), in_order(stored)
+    yield "blobs", _numbered({} if media == "reference" else parts["blobs"], stored, numbers, numbers.keep)
+    yield "items", _numbered(parts["items"], stored, numbers, numbers.shrink)
+    shrinks = {"media": numbers.keep, "ckpts": numbers.shrink, "writes": numbers.shrink_frames}
     for part in ("media", "ckpts", "writes", "turns"):
-        shrink = {"ckpts": numbers.shrink, "writes": numbers.shrink_frames}.get(part, numbers.keep)
-        yield part, ((name, shrink(data), len(data)) for name, data in stored.part(part).items())
+        shrink = shrinks.get(part, numbers.shrink_text)
+        yield part, ((name, shrink(data), len(data)) for name, data in parts[part].items())
 
 
 def _numbered(
@@ -257,7 +257,8 @@ def _threads(reader: FrameReader, name: str) -> Iterator[tuple[str, whole.Stored
             if frame.type == THREAD and thread is None:
                 thread = _Arriving(frame.value)
             elif frame.type == DATA and thread is not None:
-                thread.take(*frame.value)
+                for part, flat in frame.value:
+                    thread.take(part, flat)
             elif frame.type == THREAD_END and thread is not None:
                 yield thread.thread_id, thread.stored(frame.value["fields"]), frame.value["blobs"]
                 thread, count = None, count + 1
@@ -290,7 +291,8 @@ class _Arriving:
     def take(self, part: str, flat: list[Any]) -> None:
         """Take some fields in."""
         fields, numbers = self._parts[part], self._numbers
-        expand = numbers.expand_frames if part == "writes" else numbers.expand
+        expands = {"writes": numbers.expand_frames, "turns": numbers.expand_text}
+        expand = expands.get(part, numbers.expand)
         for name, shrunk in zip(flat[::2], flat[1::2], strict=True):
             data = _bytes(expand(shrunk))
             digest = digest_of(data, b"") if name is None else _bytes(name)

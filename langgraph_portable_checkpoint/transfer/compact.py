@@ -9,22 +9,25 @@ where the thread does not hold what it names. Values:
 | bin | the same bytes |
 | [kind, [ref, ...], bin] | an item or record: kind, refs (a number, or 16 bytes), and the encoded body |
 | [[key, kind, [ref, ...], bin], ...] | frames of pending writes; key nil: what the record's own task and index make |
+| [bin, number, bin, number, ..., bin] | a turn: between two pieces stands `c4 10` and the digest of that number |
 
 Nothing is shrunk that does not come back byte for byte; that is tried for each value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ..errors import CorruptRecordError
 from ..storage.codec import id_from_wire
 from ..storage.items import DIGEST_BYTES, SEALED, _assemble, _split, unpack
+from ..storage.programs.whole import StoredThread
 from ..storage.records import write_key
 
 Shrunk = bytes | list[Any]
 _LENGTHS: Final = 4 + 2
+_BIN_16: Final = b"\xc4\x10"
 
 
 class Numbers:
@@ -74,6 +77,25 @@ class Numbers:
             out += len(rest).to_bytes(4, "big") + rest
         return bytes(out)
 
+    def shrink_text(self, stored: bytes) -> Shrunk:
+        """Shrink a value that may have digests anywhere, as msgpack bins."""
+        pieces: list[Any] = []
+        start = at = 0
+        while (at := stored.find(_BIN_16, at)) >= 0:
+            number = self._numbers.get(stored[at + 2 : at + 2 + DIGEST_BYTES])
+            if number is None:
+                at += 1
+                continue
+            pieces += (stored[start:at], number)
+            start = at = at + 2 + DIGEST_BYTES
+        return [*pieces, stored[start:]] if pieces else stored
+
+    def expand_text(self, shrunk: Any) -> bytes:
+        """Invert `shrink_text`."""
+        if isinstance(shrunk, bytes):
+            return shrunk
+        return b"".join(_BIN_16 + self._digests[piece] if isinstance(piece, int) else piece for piece in shrunk)
+
     def _shrink(self, stored: bytes) -> list[Any] | None:
         try:
             kind, joined, body = _split(stored, what="value", where="a backup")
@@ -107,23 +129,37 @@ def _own_key(parts: list[Any]) -> bytes | None:
         return None
 
 
-def in_order(items: Mapping[bytes, bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """Give a thread's items so that each comes after those that it names."""
+def in_order(stored: StoredThread) -> dict[str, dict[bytes, bytes]]:
+    """Give the parts of a thread in the order in which they compress best, and each item after those that it names."""
+    ckpts = dict(sorted(stored.ckpts.items(), key=_by_time))
+    return {
+        "blobs": dict(stored.blobs),
+        "items": dict(_items_in_order(stored.items, [ref for data in ckpts.values() for ref in _refs(data)])),
+        "media": dict(stored.media),
+        "ckpts": ckpts,
+        "writes": dict(sorted(stored.writes.items(), key=_by_time)),
+        "turns": dict(sorted(stored.turns.items(), key=lambda turn: (len(turn[0]), turn[0]))),
+    }
+
+
+def _by_time(field: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+    ns, _, checkpoint_id = field[0].partition(b"\0")
+    return checkpoint_id, ns
+
+
+def _items_in_order(items: Mapping[bytes, bytes], first: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
     done: set[bytes] = set()
-    for first in items:
-        pending = [first]
+    for start in dict.fromkeys([*(ref for ref in first if ref in items), *items]):
+        pending = [start]
         while pending:
             digest = pending[-1]
             waiting = [ref for ref in _refs(items[digest]) if ref in items and ref not in done and ref not in pending]
-            if digest in done or not waiting:
+            pending += waiting
+            if not waiting:
                 pending.pop()
                 if digest not in done:
                     done.add(digest)
                     yield digest, items[digest]
-            else:
-                pending += waiting
-                if len(pending) > len(items) + len(waiting):  # only damaged items name each other in a circle
-                    pending = pending[-1:]
 
 
 def _refs(stored: bytes) -> list[bytes]:

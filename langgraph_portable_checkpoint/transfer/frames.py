@@ -1,17 +1,18 @@
 """Backup files as frames: one header, any number of frames, one trailer.
 
     file    = magic (8 bytes), frame, frame, ...
-    frame   = type (1 byte), stored length (u32), plain length (u32), checksum (8 bytes), stored bytes
-    stored  = zlib of the plain bytes; the plain bytes are one msgpack value
-    checksum= BLAKE2b-8 over the checksum of the frame before (8 zero bytes for the first), type, both lengths and
-              stored bytes
+    frame   = type (1 byte), packing (1 byte), stored length (u32), plain length (u32), checksum (8 bytes), stored bytes
+    checksum= BLAKE2b-8 over the checksum of the frame before (8 zero bytes for the first), type, packing, both lengths
+              and stored bytes
+
+The plain bytes are one msgpack value. Packings: `0` the plain bytes themselves, `x` raw LZMA2, dictionary of 1 MiB.
 
 | type | frame | plain value |
 |---|---|---|
-| `H` | header | map: format, created_at, writer, layout, media |
+| `H` | header | map: format, created_at, layout, media |
 | `T` | a thread begins | map: thread_id, key, ttl, log_place, log_turns, runs |
-| `D` | some of its fields | [part, [field, value, field, value, ...]] |
-| `E` | it ends | map: fields, how many it had |
+| `D` | some of its fields | [[part, [field, value, field, value, ...]], ...], values as in `compact` |
+| `E` | it ends | map: fields, how many it had, and blobs, how many media it has |
 | `Z` | trailer, the last one | map: threads, frames |
 
 Each checksum covers the one before, so frames cannot be left out or swapped unnoticed. Lengths are checked before
@@ -20,6 +21,7 @@ anything is read or unpacked.
 
 from __future__ import annotations
 
+import lzma
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,10 +36,12 @@ from ..storage.items import pack, unpack
 MAGIC: Final = b"\x89LPCB\r\n\x1a"
 FORMAT: Final = 1
 HEADER, THREAD, DATA, THREAD_END, TRAILER = b"H", b"T", b"D", b"E", b"Z"
-HEAD_BYTES: Final = 1 + 4 + 4 + 8
+HEAD_BYTES: Final = 1 + 1 + 4 + 4 + 8
 MAX_FRAME_BYTES: Final = 600 * 1024 * 1024
 """Above the largest value that a server holds."""
-LEVEL: Final = 6
+PLAIN, LZMA2 = b"0", b"x"
+_FILTERS: Final = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 1024 * 1024}]
+_SAMPLE_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,14 @@ def _checksum(before: bytes, head: bytes, stored: bytes) -> bytes:
     return blake2b(before + head + stored, digest_size=8).digest()
 
 
+def _packed(plain: bytes) -> tuple[bytes, bytes]:
+    """Compress what lets itself be compressed; a glance tells media, which do not."""
+    sample = plain[-_SAMPLE_BYTES:]
+    if len(zlib.compress(sample, 1)) > 0.95 * len(sample):
+        return PLAIN, plain
+    return LZMA2, lzma.compress(plain, format=lzma.FORMAT_RAW, filters=_FILTERS)
+
+
 class FrameWriter:
     """Writes frames to a binary file."""
 
@@ -64,8 +76,8 @@ class FrameWriter:
     def write(self, kind: bytes, value: Any) -> None:
         """Write one frame."""
         plain = pack(value)
-        stored = zlib.compress(plain, LEVEL)
-        head = kind + len(stored).to_bytes(4, "big") + len(plain).to_bytes(4, "big")
+        packing, stored = _packed(plain)
+        head = kind + packing + len(stored).to_bytes(4, "big") + len(plain).to_bytes(4, "big")
         self._before = _checksum(self._before, head, stored)
         self._file.write(head + self._before)
         self._file.write(stored)
@@ -121,27 +133,29 @@ class FrameReader:
 
     def _next(self) -> Frame:
         head = self._read(HEAD_BYTES)
-        kind, size, plain_size = head[:1], int.from_bytes(head[1:5], "big"), int.from_bytes(head[5:9], "big")
+        size, plain_size = int.from_bytes(head[2:6], "big"), int.from_bytes(head[6:10], "big")
         if size > MAX_FRAME_BYTES or plain_size > MAX_FRAME_BYTES:
             raise self._corrupt(f"frame {self.frames} says that it has {max(size, plain_size)} bytes")
         stored = self._read(size)
-        self._before = _checksum(self._before, head[:9], stored)
-        if head[9:] != self._before:
+        self._before = _checksum(self._before, head[:10], stored)
+        if head[10:] != self._before:
             raise self._corrupt(f"frame {self.frames} does not match its checksum")
         self.frames += 1
-        return Frame(kind, self._opened(stored, plain_size))
+        return Frame(head[:1], self._opened(head[1:2], stored, plain_size))
 
-    def _opened(self, stored: bytes, plain_size: int) -> Any:
-        inflate = zlib.decompressobj()
+    def _opened(self, packing: bytes, stored: bytes, plain_size: int) -> Any:
         try:
-            plain = inflate.decompress(stored, plain_size or 1)
-            if len(plain) != plain_size or not inflate.eof:
-                raise self._corrupt(f"frame {self.frames} unpacks to another size")
+            plain = stored if packing == PLAIN else self._unpacked(packing, stored, plain_size)
+            if len(plain) != plain_size:
+                raise ValueError("it has another size than it says")
             return unpack(plain)
-        except (zlib.error, ValueError, msgpack.UnpackException, RecursionError) as error:
-            if isinstance(error, CorruptRecordError):
-                raise
-            raise self._corrupt(f"frame {self.frames} does not unpack ({type(error).__name__})") from error
+        except (lzma.LZMAError, ValueError, msgpack.UnpackException, RecursionError) as error:
+            raise self._corrupt(f"frame {self.frames} does not unpack ({error})") from error
+
+    def _unpacked(self, packing: bytes, stored: bytes, plain_size: int) -> bytes:
+        if packing != LZMA2:
+            raise FutureVersionError("frame", where=f"file {self._name!r}", found=packing, supported=FORMAT)
+        return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=_FILTERS).decompress(stored, plain_size + 1)
 
     def _read(self, size: int) -> bytes:
         data = self._file.read(size)
