@@ -30,6 +30,7 @@ from .storage.layout import checked_id
 from .storage.programs import lease, reading
 from .storage.programs.reading import PAGE_TURNS, ThreadInfo
 from .storage.programs.turns import stamp
+from .truncating import TruncateMethods
 
 if TYPE_CHECKING:
     from .storage.effects import Program
@@ -82,7 +83,7 @@ class Lease:
         self.lost = False
 
 
-class ConversationMethods(ArchiveMethods):
+class ConversationMethods(ArchiveMethods, TruncateMethods):
     """Turns, threads and leases of a saver."""
 
     _core: Core

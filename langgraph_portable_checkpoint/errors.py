@@ -123,6 +123,10 @@ class ConflictError(StorageError, RuntimeError):
     """A put names a parent that is not the head of its namespace, and on_conflict is "raise"."""
 
 
+class BranchWarning(UserWarning):
+    """A put names a parent that is not the head of its namespace, and on_conflict is "warn"."""
+
+
 class SaverClosedError(PortableCheckpointError, RuntimeError):
     """The saver was closed."""
 

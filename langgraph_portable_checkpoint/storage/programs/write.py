@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import WRITES_IDX_MAP, ChannelVersions, Checkpoint
 
 from ...envelope.turn_pending import is_finished
-from ...errors import ConflictError
+from ...errors import BranchWarning, ConflictError
 from ..codec import ValueCodec
 from ..effects import Program, Script
 from ..encoder import Encoder, Sink
@@ -69,6 +70,8 @@ def put(
         if reply[0] == b"ok":
             core.views.deleted.pop(thread_id, None)
             call.done(reply[2], run_id)
+            if core.on_conflict == "warn":
+                _warn_of_branch(thread_id, head=reply[2], parent_id=parent_id, place=call.place)
             view.turn_log = turns.tail if turns is not None and reply[3] == b"1" else None
             if call.place in view.stops:
                 view.stops.discard(call.place)
@@ -76,6 +79,19 @@ def put(
             return reply[2]  # type: ignore[no-any-return]
         adopt(core, reply, thread_id)
     raise _restless(thread_id)
+
+
+def _warn_of_branch(thread_id: str, *, head: bytes, parent_id: str | None, place: bytes) -> None:
+    """Say that a put opened a branch: its parent was not the head that it found."""
+    ns, head_id = split_place(head) if head else ("", None)
+    if head and head != place and head_id != parent_id:
+        warnings.warn(
+            f"a put on thread {thread_id!r} (namespace {ns!r}) has the parent {parent_id!r}, and the head was "
+            f"{head_id!r}: the conversation branches. This is right for time travel; otherwise two runs write to the "
+            "thread at once, which exclusive_turn() prevents.",
+            BranchWarning,
+            stacklevel=2,
+        )
 
 
 def _restless(thread_id: str) -> ConflictError:

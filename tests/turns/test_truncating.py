@@ -1,0 +1,101 @@
+"""Cutting a conversation back: a new head on a turn's boundary, and nothing is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from langgraph_portable_checkpoint.errors import ConflictError, ThreadNotFoundError
+from tests.saver.calls import Calls
+from tests.saver.conftest import calls
+from tests.turns.scenes import Talk, answered, play, thread_id_of, tool_turn
+from tests.turns.shapes import head_of, outline
+
+__all__ = ["calls"]
+
+
+@pytest.fixture
+def talk(saver: Any) -> Talk:
+    made = Talk(saver, "t")
+    for number in range(4):
+        tool_turn(made, number)
+        made.update(note=f"after {number}")
+    return made
+
+
+@pytest.mark.parametrize("turn", [0, 1, 2, 3])
+def test_a_conversation_is_cut_before_a_turn_and_goes_on(saver: Any, calls: Calls, talk: Talk, turn: int) -> None:
+    before = outline(saver, "t")
+    config = calls.run(saver, "truncate_to_turn", "t", turn)
+    assert outline(saver, "t") == before[:turn]
+    assert config["configurable"]["checkpoint_id"] == head_of(talk)
+    state = talk.graph.get_state(talk.config)
+    assert state.next == ()
+    assert len(state.values["messages"]) == 5 * turn
+    talk.ask("again", answered("better"))
+    assert outline(saver, "t") == [*before[:turn], ("complete", ["again", "better"])]
+
+
+def test_what_is_cut_off_stays_reachable(saver: Any, talk: Talk) -> None:
+    before, head, count = outline(saver, "t"), head_of(talk), saver.thread_info("t").checkpoints
+    saver.truncate_to_turn("t", 1)
+    assert outline(saver, "t", checkpoint_id=head) == before
+    assert saver.thread_info("t").checkpoints == count + 1
+
+
+def test_the_rest_of_the_state_is_that_of_the_turn_before(saver: Any, talk: Talk) -> None:
+    saver.truncate_to_turn("t", 2)
+    assert (
+        talk.graph.get_state(talk.config).values["note"] == "after 0"
+    )  # written before turn 1 ended; "after 1" came later
+
+
+def test_turns_may_be_counted_from_the_end(saver: Any, talk: Talk) -> None:
+    saver.truncate_to_turn("t", -1)
+    assert len(outline(saver, "t")) == 3
+
+
+def test_cutting_after_the_last_turn_changes_nothing(saver: Any, talk: Talk) -> None:
+    head = head_of(talk)
+    assert saver.truncate_to_turn("t", 4)["configurable"]["checkpoint_id"] == head
+    assert head_of(talk) == head
+
+
+def test_messages_that_were_removed_do_not_come_back(saver: Any) -> None:
+    talk = play(saver, ["removed"])["removed"]
+    before = outline(saver, "removed")
+    saver.truncate_to_turn("removed", 3)
+    assert outline(saver, "removed") == before[:3]
+    assert len(talk.messages) == 15
+
+
+@pytest.mark.parametrize("scene", ["failed", "interrupted", "long", "summarised", "forked", "media"])
+def test_turns_of_every_kind_can_be_cut_off(saver: Any, scene: str) -> None:
+    talk = play(saver, [scene])[scene]
+    thread_id = thread_id_of(scene)
+    before = outline(saver, thread_id)
+    saver.truncate_to_turn(thread_id, -1)
+    assert outline(saver, thread_id) == before[:-1]
+    assert saver.interrupted_turn(thread_id) is None
+    talk.ask("again", answered("yes"))
+    assert outline(saver, thread_id) == [*before[:-1], ("complete", ["again", "yes"])]
+
+
+@pytest.mark.parametrize("turn", [5, -5])
+def test_a_turn_that_is_not_there_is_refused(saver: Any, calls: Calls, talk: Talk, turn: int) -> None:
+    with pytest.raises(ThreadNotFoundError, match=f"no turn {turn}; it has 4"):
+        calls.run(saver, "truncate_to_turn", "t", turn)
+
+
+def test_a_thread_that_is_not_there_is_refused(saver: Any) -> None:
+    with pytest.raises(ThreadNotFoundError, match="no thread 'x'"):
+        saver.truncate_to_turn("x", 0)
+
+
+def test_a_head_from_the_future_is_refused(saver: Any, talk: Talk) -> None:
+    state = saver.get_tuple(talk.config)
+    late = {**state.checkpoint, "id": "f" + state.checkpoint["id"][1:]}
+    saver.put(state.config, late, state.metadata, {})
+    with pytest.raises(ConflictError, match="clock"):
+        saver.truncate_to_turn("t", 1)
