@@ -72,8 +72,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         code = exits.INTERRUPTED
     except Exception as error:  # noqa: BLE001 (the one place that turns errors into words)
         code = _explain(error, output)
-    if code == exits.PIPE_CLOSED:
-        _drop_stdout()
+    _let_go_of_stdout(output)
     if code == exits.INTERRUPTED:
         output.insist("interrupted")
     return int(code or exits.DONE)
@@ -99,6 +98,8 @@ def _explain(error: Exception, output: Output) -> int:
 def _words_of(error: Exception) -> str:
     if isinstance(error, OSError) and type(error).__module__ == "builtins" and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
+    if isinstance(error, OSError) and type(error) is OSError and error.strerror:
+        return f"the output cannot be written: {error.strerror}."
     return str(error)
 
 
@@ -109,10 +110,13 @@ def _settle_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _drop_stdout() -> None:
-    """Let the interpreter's last flush go nowhere, instead of failing on a closed pipe."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+def _let_go_of_stdout(output: Output) -> None:
+    """If what is left in stdout's buffer cannot be written, drop it: the interpreter would complain at exit."""
+    try:
+        output.data.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, output.data.fileno())
 
 
 def _terminate(number: int, frame: object) -> NoReturn:

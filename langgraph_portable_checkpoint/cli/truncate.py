@@ -15,22 +15,19 @@ def truncate(
     call: Call,
     thread_id: ThreadId,
     turn: Annotated[
-        int, typer.Option(help="The last turn to keep, from 0; negative counts from the end.", show_default=False)
+        int, typer.Option(help="The turn to start again, from 0; negative counts from the end.", show_default=False)
     ],
     yes: Yes = False,
 ) -> None:
-    """Make a new head of a thread that ends with a turn. What came later stays reachable by checkpoint."""
-    from ..transfer.truncating import truncate_thread
-
+    """Make a new head of a thread that ends before a turn. What came later stays reachable by checkpoint."""
     saver = call.saver()
     info = saver.thread_info(thread_id)
-    if info is not None and info.turns > 1:
-        call.confirm(f"Start {safe_line(thread_id)} ({info.turns} turns) again from the end of turn {turn}?", yes=yes)
-    config = truncate_thread(saver, thread_id, turn)
-    if config is None:
-        call.output.say(f"turn {turn} is the last one of {safe_line(thread_id)}; nothing to do")
-    else:
-        call.output.say(f"{safe_line(thread_id)} ends with turn {turn} now")
+    if info is not None and -info.turns <= turn < info.turns:
+        first = turn % info.turns
+        call.confirm(f"Take turns {first} to {info.turns - 1} out of {safe_line(thread_id)}?", yes=yes)
+    config = saver.truncate_to_turn(thread_id, turn)
+    head = config["configurable"]["checkpoint_id"]
+    left = sum(1 for _ in saver.turns(thread_id, media=False))
+    call.output.say(f"{safe_line(thread_id)} has {left} turns now; its head is {head}")
     if call.output.json:
-        head = None if config is None else config["configurable"]["checkpoint_id"]
-        call.output.write_json({"thread_id": thread_id, "turn": turn, "head": head})
+        call.output.write_json({"thread_id": thread_id, "turns": left, "head": head})

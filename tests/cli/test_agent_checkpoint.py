@@ -14,7 +14,9 @@ import pytest
 from agent_checkpoint import cli as published
 from agent_checkpoint.format import read_jsonl, write_jsonl
 
+from langgraph_portable_checkpoint.saver import PortableRedisSaver
 from tests.cli.conftest import ROOT, Cli, process, start
+from tests.cli.threads import talk
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
 TRANSCRIPT: list[dict[str, Any]] = [
@@ -124,6 +126,26 @@ def test_resume_gives_an_absolute_path_and_the_commands_exit_code(
     assert (ran.code, ran.out.strip()) == (0, str(checkpoint))
     assert process("resume", checkpoint, "--", "sh", "-c", "exit 7").code == 7
     assert process("resume", checkpoint, "--", "sh", "-c", "kill -9 $$").code == 128 + 9
+
+
+def test_resume_of_a_thread_gives_it_as_a_file_while_the_command_runs(
+    on_server: Cli, saver: PortableRedisSaver, tmp_path: Path
+) -> None:
+    talk(saver, "t", "hi")
+    copy = tmp_path / "copy.jsonl"
+    assert (
+        on_server(
+            "resume",
+            "t",
+            "--",
+            "sh",
+            "-c",
+            f"cp $AGENT_CHECKPOINT_INIT {copy}; echo $AGENT_CHECKPOINT_INIT > {copy}.name",
+        ).code
+        == 0
+    )
+    assert [line["content"] for line in lines_of(copy)] == ["hi", "echo hi"]
+    assert not Path((tmp_path / "copy.jsonl.name").read_text().strip()).exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])

@@ -219,6 +219,39 @@ def _read(controller: int) -> bytes:
         return b""
 
 
+@pytest.mark.parametrize(("answer", "left"), [("n", 1), ("", 1), ("y", 0)])
+def test_a_person_at_a_terminal_is_asked_before_something_is_destroyed(
+    server: Room, saver: PortableRedisSaver, answer: str, left: int
+) -> None:
+    talk(saver, "t", "hi")
+    controller, terminal = pty.openpty()
+    argv = [*PROGRAM, "delete", "t", "--redis-url", server.url, "--prefix", server.prefix]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    running = subprocess.Popen(argv, stdin=terminal, stdout=terminal, stderr=terminal, env=env)
+    os.close(terminal)
+    shown = b""
+    while b"[y/N]" not in shown:
+        shown += _read(controller)
+    assert b"1 turns, 3 checkpoints" in shown
+    os.write(controller, answer.encode() + b"\n")
+    assert running.wait(timeout=60) == left
+    os.close(controller)
+    assert len(list(saver.threads())) == left
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_is_one_line_and_exit_four(tmp_path: Path) -> None:
+    history = tmp_path / "h.json"
+    history.write_text('[{"role": "user", "content": "hi"}]')
+    with Path("/dev/full").open("w") as full:
+        for ran in (
+            process("convert", history, "--to", "otel", stdout=full),
+            process("convert", history, "--to", "otel", "-o", "/dev/full"),
+        ):
+            assert (ran.code, len(ran.err.splitlines())) == (exits.SERVER, 1), ran.err
+            assert "No space left" in ran.err
+
+
 def test_json_is_ascii_where_the_output_is_not_utf8(tmp_path: Path) -> None:
     history = tmp_path / "h.json"
     history.write_text('[{"role": "user", "content": "ü 中 😀"}]', encoding="utf-8")
