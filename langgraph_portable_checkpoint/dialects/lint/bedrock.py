@@ -24,7 +24,11 @@ RULES: Final = (
         id="B2", text="the first message is user", source="server error 'A conversation must start with a user message'"
     ),
     Rule(id="B3", text="user and assistant alternate", source="server error 'A conversation must alternate'"),
-    Rule(id="B4", text="content is a non-empty list of blocks that Converse knows; nothing else has a place", source="service model, Message"),
+    Rule(
+        id="B4",
+        text="content is a non-empty list of blocks that Converse knows; nothing else has a place",
+        source="service model, Message",
+    ),
     Rule(
         id="B5", text="texts are not blank", source="server error 'The text field in the ContentBlock object is blank'"
     ),

@@ -23,7 +23,11 @@ RULES: Final = (
         source="google-genai _extract_curated_history",
     ),
     Rule(id="G3", text="parts is a non-empty list", source="google-genai chats validators"),
-    Rule(id="G4", text="a part has exactly one data field; what no field says has no place", source="google-genai Part docstring, protobuf oneof"),
+    Rule(
+        id="G4",
+        text="a part has exactly one data field; what no field says has no place",
+        source="google-genai Part docstring, protobuf oneof",
+    ),
     Rule(
         id="G5",
         text="functionCall stands in model, functionResponse in user contents",
