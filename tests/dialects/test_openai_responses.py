@@ -149,6 +149,13 @@ def test_phase_is_kept_without_an_id_too() -> None:
     assert back(*items) == items
 
 
+def test_two_answers_without_ids_stay_two() -> None:
+    items = [U, {"role": "assistant", "content": "one"}, {"role": "assistant", "content": "two"}]
+    assert back(*items) == items
+    elsewhere = export_messages(import_messages(items, "openai-responses").envelopes, "openai-chat")
+    assert [one["content"] for one in elsewhere.payload["messages"][1:]] == ["one", "two"]
+
+
 def test_instructions_come_back_as_instructions() -> None:
     payload = {"instructions": "Be brief.", "input": [U]}
     imported = import_messages(payload, "openai-responses")

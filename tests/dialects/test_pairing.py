@@ -70,6 +70,13 @@ def test_a_call_that_waits_for_a_human_is_pending_and_never_answered(incomplete:
     assert any(loss.kind == "unresolved" and "b" in loss.detail for loss in export.report)
 
 
+def test_a_pending_call_in_the_middle_is_not_answered_either() -> None:
+    history = [user("pay"), assistant("I ask", call("b")), user("never mind"), assistant("fine")]
+    export = export_messages(history, "anthropic", incomplete="synthesize", pending=frozenset({"b"}))
+    assert "No result" not in str(export.payload)
+    assert [(loss.rule, loss.kind) for loss in export.report] == [("A6", "dropped")]
+
+
 def test_a_call_in_the_middle_goes_alone() -> None:
     history = [user("hi"), assistant("I look", call("a"), call("b")), result("b"), user("well?"), assistant("so")]
     assert chat(history)[1:3] == [("assistant", ["b"]), ("tool", "b")]
