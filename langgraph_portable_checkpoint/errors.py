@@ -140,6 +140,18 @@ class ClientMissingError(PortableCheckpointError, TypeError):
     """A blocking call on a saver that has only an async client."""
 
 
+class SaverUrlError(PortableCheckpointError, ValueError):
+    """A saver is named by something that is no URL, folder or factory of one."""
+
+
+class MissingPackageError(PortableCheckpointError, ImportError):
+    """What was asked for needs a package that is not installed."""
+
+    def __init__(self, what: str, *, package: str) -> None:
+        self.package = package
+        super().__init__(f"{what} needs a package that is not installed: pip install {package}")
+
+
 class EmbeddedServerError(StorageError, OSError):
     """The embedded server cannot start, be joined or be stopped."""
 
