@@ -48,9 +48,11 @@ class PolicyWalk:
         """Read a hole."""
         return Hole.from_wire(wire, where=where)
 
-    def describe(self, data: bytes, mime_type: str | None, *, store: str, ref: str | None) -> dict[str, Any]:
-        """Make the media table's record of bytes."""
-        return new_record(data, mime_type, store=store, ref=ref).to_wire()
+    def describe(
+        self, data: bytes, mime_type: str | None, *, sha256: str, store: str, ref: str | None
+    ) -> dict[str, Any]:
+        """Make the media table's record of bytes whose digest is known."""
+        return new_record(data, mime_type, digest=sha256, store=store, ref=ref).to_wire()
 
     def placeholder(self, hole: Hole, *, reference: bool = False) -> Missing:
         """Give what stands for media that is not there, or, as a `reference`, that was not asked for."""

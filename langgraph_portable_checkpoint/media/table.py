@@ -152,7 +152,13 @@ class MediaReport(_Wire):
 
 
 def new_record(
-    data: bytes, mime_type: str | None, *, store: str, ref: str | None = None, first_turn: int | None = None
+    data: bytes,
+    mime_type: str | None,
+    *,
+    store: str,
+    ref: str | None = None,
+    first_turn: int | None = None,
+    digest: str | None = None,
 ) -> MediaRecord:
     """Describe bytes that a thread holds for the first time.
 
@@ -161,7 +167,7 @@ def new_record(
     seen = sniff(data[:64])
     lying = seen is not None and mime_type in _CHECKABLE and _family(mime_type) != _family(seen)
     return MediaRecord(
-        sha256=sha256(data).hexdigest(),
+        sha256=digest or sha256(data).hexdigest(),
         mime_type=mime_type,
         size_bytes=len(data),
         recognised_as=seen if lying else None,

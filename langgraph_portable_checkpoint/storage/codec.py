@@ -50,6 +50,7 @@ class Hole(Protocol):
     data: bytes | None
     mime_type: str | None
     ref: Any
+    leaf: Any
 
     def to_wire(self, ref: bytes | str) -> list[Any]: ...
 
@@ -66,7 +67,9 @@ class Walk(Protocol):
     def from_wire(self, wire: Any, *, where: str) -> Any:
         """Read a hole."""
 
-    def describe(self, data: bytes, mime_type: str | None, *, store: str, ref: str | None) -> dict[str, Any]:
+    def describe(
+        self, data: bytes, mime_type: str | None, *, sha256: str, store: str, ref: str | None
+    ) -> dict[str, Any]:
         """Make the media table's record of bytes."""
 
     def fill_message(self, message: Any, holes: Sequence[Any], resolve: Callable[[Any], Any]) -> Any:

@@ -26,7 +26,7 @@ from .codec import (
 )
 from .items import BLOB, INNER, LEAF, MESSAGE, Parsed, Secrets, parse_item
 from .known import KnownMessages
-from .messages import Prototype, fingerprint
+from .messages import Prototype, fingerprint, is_heavy, name_of_taken
 from .named_media import without_names
 from .sequences import FANOUT, Entry, Sequenced, levels_of
 
@@ -353,6 +353,12 @@ class Decoder:
         opened.bare = Prototype(message)
         return filled
 
+    def _name(self, message: Any) -> bytes | None:
+        if not is_heavy(message):
+            return fingerprint(message)
+        taken = self.codec.walk.take_out(message.model_dump())
+        return name_of_taken(message, taken.value, taken.holes)
+
     def _filled(self, message: Any, wires: list[Any], digest: bytes) -> Any:
         """Put media into a message decoded without them; None when it has to be made from its fields.
 
@@ -362,7 +368,7 @@ class Decoder:
         self._substituted = False
         filled = self.codec.walk.fill_message(message, holes, resolve)
         if filled is not None and self._substituted and self.known is not None:
-            name = fingerprint(filled)
+            name = self._name(filled)
             if name is not None:
                 self.known.add(name, digest)
         return filled

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import ormsgpack
 from langchain_core.messages import BaseMessage
@@ -16,9 +16,9 @@ from langchain_core.messages import BaseMessage
 from ..envelope.exact import fields_to_envelope
 from ..errors import MediaTooLargeError, UnserializableValueError
 from .codec import BLOB_WIRE, CHUNK, CHUNKED, DICT, LIST, STRICT, ValueCodec, id_to_wire, native_encode
-from .items import BLOB, INNER, LEAF, MESSAGE, Secrets, digest_of, pack_item
+from .items import BLOB, INNER, LEAF, MESSAGE, Secrets, media_ref, pack_item
 from .known import Flat, KnownMessages, flatten_all
-from .messages import STANDARD
+from .messages import STANDARD, fingerprint, is_heavy, name_of_taken, sha256_of
 from .named_media import with_names, without_names
 from .sequences import EMPTY, Entry, Sequenced, sequence
 
@@ -33,13 +33,21 @@ _REFUSALS: Final = (TypeError, ValueError, RecursionError, OverflowError, Attrib
 NONE_ENTRY: Final = Entry([], ())
 
 
+class NewMedia(NamedTuple):
+    """Media bytes that a call has to store."""
+
+    mime_type: str | None
+    data: bytes
+    sha256: bytes
+
+
 @dataclass(slots=True)
 class Sink:
     """What one call has to store, by digest."""
 
     items: dict[bytes, bytes] = field(default_factory=dict)
-    media: dict[bytes, tuple[str | None, bytes]] = field(default_factory=dict)
-    """Ref -> mime type and bytes."""
+    media: dict[bytes, NewMedia] = field(default_factory=dict)
+    """By ref."""
     reports: list[dict[str, Any]] = field(default_factory=list)
     """What the media policy could not keep as it was."""
 
@@ -128,7 +136,7 @@ class Encoder:
         Returns:
             As `channel`, and the flat form for the next call if it is a conversation.
         """
-        flat = flatten_all(value) if self.codec.native else None
+        flat = flatten_all(value, self._heavy_name) if self.codec.native else None
         if flat is None:
             return *self.channel(name, value, previous), None
         entries = list(known[1]) if known is not None and known[0].begins(flat) else []
@@ -203,9 +211,10 @@ class Encoder:
         return wires, tuple(refs)
 
     def _media(self, hole: Any) -> bytes:
-        ref = digest_of(hole.data, self.secrets.key)
+        digest = sha256_of(hole)
+        ref = media_ref(digest, self.secrets.key)
         if ref not in self.stored:
-            self.sink.media[ref] = (hole.mime_type, hole.data)
+            self.sink.media[ref] = NewMedia(hole.mime_type, hole.data, digest)
         return ref
 
     def message(self, message: BaseMessage) -> Entry:
@@ -214,19 +223,31 @@ class Encoder:
         return Entry(id_to_wire(message.id), entry.refs) if entry.wire is None else entry
 
     def _message_item(self, message: BaseMessage) -> Entry:
-        digest, name = self.known.digest(message) if self.codec.native else (None, None)
+        if not self.codec.native:
+            return self._new_message(message, None)
+        taken = None
+        if is_heavy(message):
+            taken = self._take_out(message.model_dump())
+            name = name_of_taken(message, *taken)
+        else:
+            name = fingerprint(message)
+        digest = None if name is None else self.known.get(name)
         if digest is not None and digest in self.stored:
             return Entry(None, (digest,))
-        entry = self._new_message(message)
+        entry = self._new_message(message, taken)
         if name is not None and entry.wire is None:
             self.known.add(name, entry.refs[0])
         return entry
 
-    def _new_message(self, message: BaseMessage) -> Entry:
+    def _heavy_name(self, message: BaseMessage) -> bytes | None:
+        taken = self.codec.walk.take_out(message.model_dump())
+        return name_of_taken(message, taken.value, taken.holes)
+
+    def _new_message(self, message: BaseMessage, taken: tuple[Any, Sequence[Any]] | None) -> Entry:
         if not _has_text_id(message):
             return self._blob_of_message(message)
         kind = type(message)
-        fields, holes = self._take_out(message.model_dump())
+        fields, holes = taken or self._take_out(message.model_dump())
         fields = _emptied(fields, holes)
         try:
             envelope = fields_to_envelope(kind.__module__, kind.__name__, fields)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..errors import (
+    PortableCheckpointError,
     ServerFullError,
     ServerReadOnlyError,
     ServerUnavailableError,
@@ -81,6 +82,8 @@ def may_retry(error: BaseException) -> bool:
 
 def translate(error: BaseException) -> StorageError | None:
     """Return this package's error for a client library's, or None when it is none."""
+    if isinstance(error, PortableCheckpointError):
+        return None
     if isinstance(error, OSError) and not is_client_error(error):
         return ServerUnavailableError(f"{error}. The server cannot be reached; it is safe to try again.")
     if not is_client_error(error):

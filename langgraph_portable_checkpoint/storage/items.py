@@ -171,6 +171,11 @@ def digest_of(data: bytes, key: bytes) -> bytes:
     return blake2b(data, digest_size=DIGEST_BYTES, key=key).digest()
 
 
+def media_ref(sha256_digest: bytes, key: bytes) -> bytes:
+    """Name media bytes within a thread: the first 16 bytes of their SHA-256, or its keyed BLAKE2b-16 where sealed."""
+    return blake2b(sha256_digest, digest_size=DIGEST_BYTES, key=key).digest() if key else sha256_digest[:DIGEST_BYTES]
+
+
 def pack_item(kind: int, refs: tuple[bytes, ...], body: Any, secrets: Secrets) -> tuple[bytes, bytes]:
     """Encode an item.
 

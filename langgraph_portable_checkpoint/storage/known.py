@@ -8,16 +8,15 @@ message is often written before it is given an id.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from threading import Lock
 from typing import Any, Final
 
-from langchain_core.messages import BaseMessage
 from ormsgpack import packb
 
-from .messages import OPTIONS, STANDARD, fingerprint
+from .messages import HEAVY_TEXT, OPTIONS, STANDARD, is_heavy
 from .sequences import Entry
 
 MAX_DIGESTS: Final = 4096
@@ -31,10 +30,9 @@ class KnownMessages:
     def __init__(self) -> None:
         self._digests: dict[bytes, bytes] = {}
 
-    def digest(self, message: BaseMessage) -> tuple[bytes | None, bytes | None]:
-        """Find the digest of a message whatever its id, and the name under which to add it when there is none."""
-        name = fingerprint(message)
-        return (None if name is None else self._digests.get(name)), name
+    def get(self, name: bytes) -> bytes | None:
+        """Find the digest of a message by its name."""
+        return self._digests.get(name)
 
     def add(self, name: bytes, digest: bytes) -> None:
         """Remember a message."""
@@ -58,13 +56,26 @@ class Flat:
         return other.body.startswith(self.body) and other.kinds[: len(self.kinds)] == self.kinds
 
 
-def flatten_all(messages: Sequence[Any]) -> Flat | None:
-    """Flatten a conversation of standard messages; None when one of them, or a value in it, is something else."""
+def flatten_all(messages: Sequence[Any], name_heavy: Callable[[Any], bytes | None]) -> Flat | None:
+    """Flatten a conversation of standard messages; None when it, or a value in it, is something else.
+
+    Args:
+        messages: The conversation.
+        name_heavy: Names a heavy message; its name stands in the place of its fields.
+    """
     kinds = list(map(type, messages))
     if not STANDARD.issuperset(kinds) or any(map(_EXTRA, messages)):
         return None
+    fields: list[Any] = [message.__dict__ for message in messages]
+    for position, message in enumerate(messages):
+        content = message.content
+        if (type(content) is list or len(content) > HEAVY_TEXT) and is_heavy(message):
+            name = name_heavy(message)
+            if name is None:
+                return None
+            fields[position] = [name, message.id]
     try:
-        whole = packb([message.__dict__ for message in messages], None, OPTIONS)
+        whole = packb(fields, None, OPTIONS)
     except TypeError:
         return None
     return Flat(kinds, whole[_header_bytes(len(messages)) :])

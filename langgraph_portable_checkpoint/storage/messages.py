@@ -9,7 +9,8 @@ encoder cannot take natively.
 from __future__ import annotations
 
 import copy
-from hashlib import blake2b
+from collections.abc import Sequence
+from hashlib import blake2b, sha256
 from typing import Any, Final
 
 import ormsgpack
@@ -59,7 +60,46 @@ OPTIONS: Final = (
     | ormsgpack.OPT_PASSTHROUGH_UUID
     | ormsgpack.OPT_REPLACE_SURROGATES
 )
+HEAVY_TEXT: Final = 64 * 1024
 _set = object.__setattr__
+
+
+_LIGHT_BLOCKS: Final = frozenset(
+    {"text", "tool_use", "tool_call", "thinking", "reasoning", "redacted_thinking", "text-plain", "refusal"}
+)
+
+
+def is_heavy(message: BaseMessage) -> bool:
+    """Tell whether a message may hold media, so that its fields are too long to be compared whole at every step."""
+    content = message.content
+    if type(content) is not list:
+        return len(content) > HEAVY_TEXT
+    return any(type(block) is dict and block.get("type") not in _LIGHT_BLOCKS for block in content)
+
+
+def name_of_taken(message: BaseMessage, fields: Any, holes: Sequence[Any]) -> bytes | None:
+    """Name a standard message by its fields without media and the digests of these; None as `fingerprint`."""
+    if type(message) not in STANDARD or message.__pydantic_extra__:
+        return None
+    try:
+        flat = ormsgpack.packb({**fields, "id": None}, None, OPTIONS)
+    except TypeError:
+        return None
+    name = blake2b(flat, digest_size=16, person=type(message).__name__.encode()[:16])
+    for hole in holes:
+        if hole.kind != "media":
+            return None
+        name.update(repr((hole.path, hole.encoding, hole.prefix)).encode())
+        name.update(sha256_of(hole))
+    return name.digest()
+
+
+def sha256_of(hole: Any) -> bytes:
+    """Digest the bytes of a media hole, once per object."""
+    if hole.leaf is None:
+        return sha256(hole.data).digest()
+    digest: bytes = hole.leaf.digest(b"", lambda data, _key: sha256(data).digest())
+    return digest
 
 
 def fingerprint(message: BaseMessage) -> bytes | None:

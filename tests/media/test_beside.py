@@ -137,7 +137,6 @@ class Refusing:
         raise ConnectionError("the bucket is on fire")
 
 
-@pytest.mark.xfail(strict=True, reason="the store's failure is told as the server's")
 def test_a_save_that_the_store_refuses_leaves_the_thread_as_it_was(
     open_saver: Open, server: Room, tmp_path: Path
 ) -> None:

@@ -1,7 +1,8 @@
 -- Store pending writes of one task for one checkpoint, atomically.
 -- ARGV: 1 expected generation or '', 2 fresh generation, 3 sealed digest key or '', 4 thread id, 5 ns, 6 checkpoint id,
 --   7 ttl ms or '', 8 lease token or '', 9 task id; then counted pairs for items, blobs, media; then counted triples
---   key, 'set' | 'keep', frame; then '' or a turn log place, turn number, turn record.
+--   key, 'set' | 'keep', frame; then '' or a turn log place, turn number,
+--   turn record, and the SHA-1 in hex of the record that it replaces.
 -- 'keep' leaves a write that is already there under the same key; 'set' replaces it.
 -- Reply: {'ok', generation, turn record written '1'/'0'} | {'stale', generation, key} | {'deleted'} | {'leased'}. Nothing is stored unless 'ok'.
 local place = ARGV[5] .. '\0' .. ARGV[6]
@@ -40,7 +41,8 @@ end
 for _, pair in ipairs(added) do parts[#parts + 1] = pair[2] end
 redis.call('HSET', WRITES, place, table.concat(parts))
 local marked = '0'
-if ARGV[at] ~= '' and (redis.call('HGET', META, 'th') or '') == ARGV[at] then
+if ARGV[at] ~= '' and (redis.call('HGET', META, 'th') or '') == ARGV[at]
+  and redis.sha1hex(redis.call('HGET', TURNS, ARGV[at + 1]) or '') == ARGV[at + 3] then
   redis.call('HSET', TURNS, ARGV[at + 1], ARGV[at + 2])
   marked = '1'
 end

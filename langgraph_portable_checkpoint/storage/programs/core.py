@@ -17,8 +17,8 @@ from ...errors import (
 from ..codec import ValueCodec
 from ..decoder import Blobs, Decoder, Items
 from ..effects import Batch, Command, MediaGet, MediaPut, Program, Script
-from ..encoder import Encoder, Sink
-from ..items import DIGEST_BYTES, MEDIA, Parsed, Secrets, digest_of, pack, pack_record, parse_record, unpack
+from ..encoder import Encoder, NewMedia, Sink
+from ..items import DIGEST_BYTES, MEDIA, Parsed, Secrets, digest_of, media_ref, pack, pack_record, parse_record, unpack
 from ..known import Flats, KnownMessages
 from ..layout import Layout, run_digest, split_place
 from ..records import CheckpointRecord, load_checkpoint, open_checkpoint
@@ -126,8 +126,8 @@ class Core:
         view.confirm(sink.media)
         for digest, data in sink.items.items():
             self.items.add(digest, data)
-        for ref, (_, data) in sink.media.items():
-            self.blobs.put(ref, data)
+        for ref, media in sink.media.items():
+            self.blobs.put(ref, media.data)
 
     def decoder(self, view: ThreadView, thread_id: str, fetched: dict[bytes, bytes]) -> Decoder:
         """Make a decoder for a thread."""
@@ -284,7 +284,7 @@ def open_blob(view: ThreadView, ref: bytes, data: bytes, *, where: str) -> bytes
     what = f"media {ref.hex()}"
     if view.secrets.sealer.sealed:
         data = view.secrets.sealer.open(_unpacked(data, where), what=what, where=where)
-    if digest_of(data, view.secrets.key) != ref[-DIGEST_BYTES:]:
+    if media_ref(sha256(data).digest(), view.secrets.key) != ref[-DIGEST_BYTES:]:
         raise CorruptRecordError(what, where=where, reason="its bytes do not match its digest")
     return data
 
@@ -323,17 +323,27 @@ def _stored_at(core: Core, view: ThreadView, ref: bytes, data: bytes, where: str
     return held  # type: ignore[return-value]  # both are text
 
 
+def _stored_digest(media: NewMedia, stored: bytes) -> str:
+    """Return the SHA-256, in hex, of what is stored: the bytes themselves, or what sealing made of them."""
+    return (media.sha256 if stored is media.data else sha256(stored).digest()).hex()
+
+
 def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[list[bytes | int]]:
     """Spell the blobs and media table records of a call. No call, or one to the external media store."""
-    stored = {ref: seal_blob(view, ref, data) for ref, (_, data) in sink.media.items()}
+    stored = {ref: seal_blob(view, ref, media.data) for ref, media in sink.media.items()}
     refs: list[str | None] = [None] * len(stored)
     if core.store is not None and stored:
-        blobs = tuple((sha256(data).hexdigest(), sink.media[ref][0], data) for ref, data in stored.items())
-        refs = yield MediaPut(blobs)
+        digests = [_stored_digest(media, stored[ref]) for ref, media in sink.media.items()]
+        blobs = zip(digests, (media.mime_type for media in sink.media.values()), stored.values(), strict=True)
+        refs = yield MediaPut(tuple(blobs))
     records: dict[bytes, bytes] = {}
-    for (ref, data), held in zip(stored.items(), refs, strict=True):
+    for (ref, media), held in zip(sink.media.items(), refs, strict=True):
         described = core.codec.walk.describe(
-            data if held is not None else sink.media[ref][1], sink.media[ref][0], store=core.store or "redis", ref=held
+            media.data,
+            media.mime_type,
+            sha256=_stored_digest(media, stored[ref]),
+            store=core.store or "redis",
+            ref=held,
         )
         records[ref] = seal_media_record(view, ref, described)
     for report in sink.reports:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final
 
 from ..effects import Batch, Command, Program
-from ..items import digest_of, pack
+from ..items import digest_of, media_ref, pack
 from .core import Core, fetch_media, open_media_record, pairs, seal_blob, seal_media_record
 
 REPORT: Final = b"report"
@@ -112,5 +113,5 @@ def ref_of(core: Core, thread_id: str, data: bytes) -> Program[bytes]:
     """Name bytes as the thread does."""
     meta = (yield Batch((Command(("HMGET", core.layout.thread(thread_id)[0], b"g", b"k")),)))[0]
     if meta[0] is None:
-        return digest_of(data, b"")
-    return digest_of(data, core.view_of(meta[0], meta[1] or b"", thread_id).secrets.key)
+        return media_ref(sha256(data).digest(), b"")
+    return media_ref(sha256(data).digest(), core.view_of(meta[0], meta[1] or b"", thread_id).secrets.key)

@@ -9,15 +9,16 @@ derived anew and compared with the stored one, which takes one read more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
+from hashlib import sha1
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
-from ...envelope.facts import MessageFact, fact_of_envelope, fact_of_message
+from ...envelope.facts import fact_of_envelope, fact_of_message
 from ...envelope.turn_log import StoredTurn, TurnChanges, changed_turns, derive_turns
 from ...envelope.turn_model import Stamp, TurnMessage, TurnRecord
 from ...envelope.turn_pending import pending_of
@@ -28,7 +29,7 @@ from ..codec import BLOB_WIRE, LIST, id_from_wire
 from ..decoder import Decoder
 from ..effects import Batch, Command, Program, Script
 from ..items import MESSAGE, TURN, pack_record, parse_record
-from ..messages import STANDARD
+from ..messages import STANDARD, is_heavy
 from ..sequences import Entry, Sequenced, common_prefix
 from ..view import ThreadView
 from .core import Core, unpair
@@ -45,12 +46,25 @@ class Tail:
         turns: How many turns it has.
         last: The last turn's record, as stored or opened.
         entries: The messages it covers; None when this client has not read that checkpoint.
+        mark: SHA-1 of the last turn's record as stored, so that it is replaced only where nobody else has changed it;
+            None when it is not known, or `last` is the record as stored.
     """
 
     place: bytes
     turns: int
     last: TurnRecord | bytes | None
     entries: list[Entry] | None
+    mark: bytes | None = None
+
+    @property
+    def known_mark(self) -> bytes | None:
+        """The mark, if it can be told."""
+        return mark_of(self.last) if isinstance(self.last, bytes) else self.mark
+
+
+def mark_of(data: bytes) -> bytes:
+    """Name a record's bytes for `write` and `mark`, which compare them with what is stored."""
+    return sha1(data, usedforsecurity=False).hexdigest().encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +166,16 @@ def opened(view: ThreadView, tail: Tail, thread_id: str) -> TurnRecord | None:
 
 def turn_messages(decoder: Decoder, entries: Sequence[Entry], messages: Sequence[Any]) -> list[TurnMessage]:
     """See messages as the turn log does; those with media from their envelopes, which name the media."""
-    return [
-        _turn_message(decoder, entry, message, fact_of_message(message))
-        for entry, message in zip(entries, messages, strict=True)
-    ]
+    return [_turn_message(decoder, entry, message) for entry, message in zip(entries, messages, strict=True)]
 
 
-def _turn_message(decoder: Decoder, entry: Entry, message: Any, fact: MessageFact) -> TurnMessage:
-    if fact.media and decoder.has(entry.refs[0]) and decoder.open(entry.refs[0]).kind == MESSAGE:
+def _turn_message(decoder: Decoder, entry: Entry, message: Any) -> TurnMessage:
+    heavy = is_heavy(message)
+    fact = None if heavy else fact_of_message(message)
+    if (fact is None or fact.media) and decoder.has(entry.refs[0]) and decoder.open(entry.refs[0]).kind == MESSAGE:
         return _stored_message(decoder, entry)
-    return TurnMessage(entry.refs[0], message.id if isinstance(message.id, str) else None, fact)
+    message_id = message.id if isinstance(message.id, str) else None
+    return TurnMessage(entry.refs[0], message_id, fact or fact_of_message(message))
 
 
 def plan(
@@ -206,7 +220,7 @@ def plan(
         if common_prefix(tail.entries, entries) == kept:
             fresh_messages = [] if messages is None else turn_messages(decoder, entries[kept:], messages[kept:])
             if starting and not fresh_messages:
-                return TurnWrite(tail.place, Tail(place, tail.turns, tail.last, entries))
+                return TurnWrite(tail.place, Tail(place, tail.turns, tail.last, entries, tail.known_mark))
             return _appended(view, tail, thread_id, place, entries, fresh_messages, mark, pending)
     if messages is None:
         return None
@@ -228,7 +242,7 @@ def _appended(
     if last is None and not messages:
         return TurnWrite(tail.place, Tail(place, 0, None, entries))
     if not messages and last is not None and _settled(last, pending):
-        return TurnWrite(tail.place, Tail(place, tail.turns, last, entries))
+        return TurnWrite(tail.place, Tail(place, tail.turns, last, entries, tail.known_mark))
     update = advance_turns(last, messages, stamp=mark, pending=pending)
     sets = {
         turn_field(record["turn"]): seal(view, turn_field(record["turn"]), dump_turn(record))
@@ -239,7 +253,9 @@ def _appended(
         name = turn_field(page["turn"], page["page"])
         sets[name] = seal(view, name, dump_page(page))
     newest = update.records[-1]
-    return TurnWrite(tail.place, Tail(place, newest["turn"] + 1, newest, entries), sets)
+    written = sets.get(turn_field(newest["turn"]))
+    mark = tail.known_mark if written is None else mark_of(written)
+    return TurnWrite(tail.place, Tail(place, newest["turn"] + 1, newest, entries, mark), sets)
 
 
 def _settled(last: TurnRecord, pending: Pending) -> bool:
@@ -261,7 +277,10 @@ def _rewritten(
     derived = derive_turns(messages, stamp=mark, pending=pending, known=known)
     changes = changed_turns(known, derived)
     last = derived[-1].record if derived else None
-    return TurnWrite(log_place, Tail(place, len(derived), last, entries), _sets(view, changes), _drops(changes))
+    sets = _sets(view, changes)
+    written = sets.get(turn_field(len(derived) - 1))
+    mark = None if written is None else mark_of(written)
+    return TurnWrite(log_place, Tail(place, len(derived), last, entries, mark), sets, _drops(changes))
 
 
 def _sets(view: ThreadView, changes: TurnChanges) -> dict[bytes, bytes]:
@@ -331,14 +350,15 @@ def stopped(writes: Sequence[tuple[str, Any]]) -> bool:
 
 def mark_stop(
     core: Core, view: ThreadView, thread_id: str, place: bytes, task_id: str, writes: Sequence[tuple[str, Any]]
-) -> tuple[Tail, bytes] | None:
+) -> tuple[Tail, bytes, bytes] | None:
     """Work out the last turn's record with an interrupt or error at its checkpoint, if this client knows the record.
 
     Returns:
-        The new tail and the record as stored; None when the log does not belong to that checkpoint as far as known.
+        The new tail, the record as stored, and the mark of the one that it replaces; None when the log does not belong
+        to that checkpoint as far as known.
     """
     tail: Tail | None = view.turn_log
-    if tail is None or tail.place != place:
+    if tail is None or tail.place != place or tail.known_mark is None:
         return None
     last = opened(view, tail, thread_id)
     if last is None:
@@ -346,30 +366,47 @@ def mark_stop(
     mark = stamp(core, thread_id, "", last["checkpoint"].get("id", ""), channel=last.get("channel", "messages"))
     pending = pending_of([(task_id, channel, value) for channel, value in writes], failed_at=mark.at)
     record = mark_turn(last, stamp=mark, pending=pending)
-    return Tail(place, tail.turns, record, tail.entries), seal(view, turn_field(record["turn"]), dump_turn(record))
+    data = seal(view, turn_field(record["turn"]), dump_turn(record))
+    return Tail(place, tail.turns, record, tail.entries, mark_of(data)), data, tail.known_mark
 
 
 def settle_stop(core: Core, thread_id: str, place: bytes) -> Program[None]:
-    """Bring the last turn's record up to date with what is pending at the head, as it is stored. Two round trips."""
+    """Bring the last turn's record up to date with what is pending at the head, from what is stored.
+
+    Tasks that stop at the same time each do so; a record that another one has replaced meanwhile is read again, so
+    none is lost. Two round trips, two more for each such encounter.
+    """
+    for _ in range(MAX_ENCOUNTERS):
+        place_ns, place_id = place.split(b"\0")
+        args = (place_ns, place_id, b"", b"", b"1", b"1")
+        reply = yield Script("read", core.layout.thread(thread_id), args, writes=False)
+        if not reply[0] or reply[5] != place or not reply[7]:
+            return
+        view = core.view_of(reply[0], reply[1], thread_id)
+        tail, data = _settled_tail(core, view, thread_id, place, reply)
+        args = (view.generation, place, turn_field(tail.turns - 1), data, mark_of(reply[7]))
+        written = yield Script("mark", core.layout.thread(thread_id), args)
+        if written >= 0:
+            known = view.turn_log
+            if written and known is not None and known.place == place:
+                view.turn_log = replace(tail, entries=known.entries)
+            return
+
+
+MAX_ENCOUNTERS: Final = 200
+
+
+def _settled_tail(core: Core, view: ThreadView, thread_id: str, place: bytes, reply: Any) -> tuple[Tail, bytes]:
     from ..records import load_writes
 
-    place_ns, place_id = place.split(b"\0")
-    reply = yield Script(
-        "read", core.layout.thread(thread_id), (place_ns, place_id, b"", b"", b"1", b"1"), writes=False
-    )
-    if not reply[0] or reply[5] != place or not reply[7]:
-        return
-    view = core.view_of(reply[0], reply[1], thread_id)
     decoder = core.decoder(view, thread_id, unpair(reply[8:]))
     decoder.final = True
-    tail = Tail(place, int(reply[6]), reply[7], None)
-    last = opened(view, tail, thread_id)
+    last = opened(view, Tail(place, int(reply[6]), reply[7], None), thread_id)
     assert last is not None
     writes = load_writes(reply[4], place=place, secrets=view.secrets, where=decoder.where)
     values = [(write.task_id, write.channel, decoder.value(write.entry)) for write in writes if write.channel in STOPS]
     done = [(write.task_id, write.channel, None) for write in writes if write.channel not in STOPS]
     mark = stamp(core, thread_id, "", last["checkpoint"].get("id", ""), channel=last.get("channel", "messages"))
     record = mark_turn(last, stamp=mark, pending=pending_of([*done, *values], failed_at=mark.at))
-    name = turn_field(record["turn"])
-    args = (view.generation, place, name, seal(view, name, dump_turn(record)))
-    yield Script("mark", core.layout.thread(thread_id), args)
+    data = seal(view, turn_field(record["turn"]), dump_turn(record))
+    return Tail(place, int(reply[6]), record, None, mark_of(data)), data

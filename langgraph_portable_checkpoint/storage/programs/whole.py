@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -13,6 +13,8 @@ from .core import Core, pairs, unpair
 from .threads import STAGE_BYTES, set_expiry
 
 NAMES_AT_ONCE: Final = 1000
+IDLE_MS: Final = 60_000
+"""A copy or restore that has sent nothing for so long is taken for dead by a repair."""
 PARTS: Final = ("items", "blobs", "media", "ckpts", "writes", "turns")
 """The hashes of a thread, as `StoredThread` names them, in the order in which they are loaded."""
 
@@ -110,7 +112,7 @@ def load_thread(core: Core, thread_id: str, stored: StoredThread, *, key: bytes)
     keys, name = core.layout.thread(thread_id), thread_id.encode()
     generation = core.random_bytes(12).hex().encode()
     _refuse_existing((yield Script("claim", keys, (generation, name))), thread_id)
-    yield Batch(tuple(_registrations(core, name, stored)))
+    yield Batch(tuple(_registrations(core, name, stored.runs)))
     head = (generation, key, name, core.ttl_arg, stored.log_place, stored.log_turns)
     for stage in _stages(stored):
         args = (b"stage", *head, *(word for part in stage for word in pairs(part)))
@@ -123,9 +125,9 @@ def load_thread(core: Core, thread_id: str, stored: StoredThread, *, key: bytes)
         yield from set_expiry(core, thread_id, int(stored.ttl))
 
 
-def _registrations(core: Core, name: bytes, stored: StoredThread) -> Iterator[Command]:
+def _registrations(core: Core, name: bytes, runs: Sequence[bytes]) -> Iterator[Command]:
     yield Command(("ZADD", core.layout.registry(core.layout.shard_of(name)), core.now_ms(), name))
-    for run in stored.runs:
+    for run in runs:
         yield Command(("ZADD", core.layout.run_index(core.layout.shard_of(run)), 0, run + name))
 
 
@@ -155,6 +157,39 @@ def inspect_thread(core: Core, thread_id: str) -> Program[Standing]:
     core.check_open()
     meta, index, ttls = yield Script("inspect", core.layout.thread(thread_id), (), writes=False)
     return Standing(unpair(meta), tuple(index), tuple(int(ttl) for ttl in ttls))
+
+
+def mend_thread(core: Core, thread_id: str, *, dry_run: bool) -> Program[list[tuple[str, bytes]]]:
+    """Mend what can be mended of one thread; see `lua/mend.lua`. One round trip.
+
+    Returns:
+        What was done, or would be, and to what.
+    """
+    core.check_open()
+    fresh = core.random_bytes(12).hex().encode()
+    args = (b"1" if dry_run else b"0", fresh, thread_id.encode(), core.ttl_arg, IDLE_MS)
+    reply = yield Script("mend", core.layout.thread(thread_id), args)
+    if reply and not dry_run:
+        core.views.drop(thread_id)
+    return [(name.decode(), detail) for name, detail in zip(reply[::2], reply[1::2], strict=True)]
+
+
+def registrations_of(core: Core, thread_id: str) -> Program[tuple[bool, list[bytes]]]:
+    """Say whether a thread is registered, and which of its runs the run index lacks. Two round trips."""
+    name = thread_id.encode()
+    score, runs = yield Batch(
+        (
+            Command((b"ZSCORE", core.layout.registry(core.layout.shard_of(name)), name)),
+            Command((b"SMEMBERS", core.layout.thread(thread_id)[8])),
+        )
+    )
+    scores = yield from run_scores(core, [run + name for run in runs])
+    return score is not None, [run for run, at in zip(runs, scores, strict=True) if at is None]
+
+
+def register(core: Core, thread_id: str, runs: Sequence[bytes]) -> Program[None]:
+    """Enter a thread, and runs of it, where listings and delete_for_runs look."""
+    yield Batch(tuple(_registrations(core, thread_id.encode(), runs)))
 
 
 def places_of(core: Core, thread_id: str) -> Program[list[bytes]]:

@@ -364,7 +364,7 @@ def _write_script(
     thread_id: str,
     place: bytes,
     writes: Mapping[int, WriteRecord],
-    marked: tuple[Tail, bytes] | None,
+    marked: tuple[Tail, bytes, bytes] | None,
     items: Mapping[bytes, bytes],
     media: list[bytes | int],
     task_id: str,
@@ -393,5 +393,5 @@ def _write_script(
     if marked is None:
         args.append(b"")
     else:
-        args += (place, turn_field(marked[0].turns - 1), marked[1])
+        args += (place, turn_field(marked[0].turns - 1), *marked[1:])
     return Script("write", core.layout.thread(thread_id), tuple(args))
