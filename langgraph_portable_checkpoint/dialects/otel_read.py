@@ -57,6 +57,8 @@ def read_message(native: Any, path: str, options: ImportOptions, problems: Probl
     if not isinstance(role, str) or not isinstance(parts, list):
         problems.add(path, "needs a role and a list of parts")
         return
+    if not _own_keys_fit(message, path, problems):
+        return
     other: list[Block] = []
     made = 0
     for index, part in enumerate(parts):
@@ -71,6 +73,39 @@ def read_message(native: Any, path: str, options: ImportOptions, problems: Probl
         made += 1
     if other or not parts:
         yield _envelope(role, other, message, options, joined=made > 0)
+
+
+_OWN_KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    **dict.fromkeys(("extras", "origin", "usage", "media"), Mapping),
+    "annotations": list,
+    "typed_by_user": bool,
+    **dict.fromkeys(("artifact", "cache_hint", "value", "args", "output"), object),
+}
+"""Kinds of the values under keys of ours; all others are texts."""
+
+
+def _own_keys_fit(message: Mapping[str, Any], path: str, problems: Problems) -> bool:
+    """Check the values under keys of ours, which anybody may have written, in a message and in its parts."""
+    before = len(problems.found)
+    todo: list[tuple[str, Any]] = [(path, message)]
+    while todo:
+        where, value = todo.pop()
+        for key, item in value.items():
+            if str(key).startswith(PREFIX) and not _fits(key.removeprefix(PREFIX), item):
+                problems.add(f"{where}.{key}", f"is {type(item).__name__}, which has no meaning there")
+            inner = item if key in ("parts", "response") and isinstance(item, list) else ()
+            todo += [(f"{where}.{key}[{at}]", part) for at, part in enumerate(inner) if isinstance(part, Mapping)]
+    return len(problems.found) == before
+
+
+def _fits(key: str, value: Any) -> bool:
+    if key in ("raw", "raw_content", "state"):
+        return False
+    if key == "annotations":
+        return isinstance(value, list) and all(isinstance(note, Mapping) for note in value)
+    if key == "origin":
+        return isinstance(value, Mapping) and all(isinstance(word, str) for word in value.values())
+    return value is None or isinstance(value, _OWN_KINDS.get(key, str))
 
 
 def _envelope(

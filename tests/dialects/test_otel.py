@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from langgraph_portable_checkpoint.dialects.base import ExportOptions, ImportOptions
+from langgraph_portable_checkpoint.dialects.bedrock import Bedrock
+from langgraph_portable_checkpoint.dialects.google import Google
 from langgraph_portable_checkpoint.dialects.lint.otel import RULES, lint_otel
 from langgraph_portable_checkpoint.dialects.otel import OTel
 from langgraph_portable_checkpoint.dialects.report import Report
-from langgraph_portable_checkpoint.errors import MalformedHistoryError
+from langgraph_portable_checkpoint.errors import IncompatibleHistoryError, MalformedHistoryError
 from tests.dialects.exporting import export
-from tests.dialects.made import HISTORIES
+from tests.dialects.made import HISTORIES, JSON
 from tests.dialects.oracle_otel import complaints
 from tests.dialects.oracle_otel import (
     test_the_schema_knows_the_keys_of_the_official_types as test_the_schema_knows_the_keys_of_the_official_types,
@@ -76,6 +79,29 @@ def test_spellings_in_the_wild_are_read() -> None:
         ([{"role": "user"}], "messages[0]"),
         ([{"role": "user", "parts": [1]}], "messages[0].parts[0]"),
         (None, "messages"),
+        (
+            [{"role": "user", "parts": [{"type": "text", "content": "", "portable_checkpoint.extras": 3}]}],
+            "parts[0].portable",
+        ),
+        (
+            [{"role": "user", "parts": [{"type": "text", "content": "", "portable_checkpoint.raw": {}}]}],
+            "portable_checkpoint.raw",
+        ),
+        ([{"role": "user", "parts": [], "portable_checkpoint.origin": {"api": 1}}], "portable_checkpoint.origin"),
+        (
+            [
+                {
+                    "role": "tool",
+                    "parts": [
+                        {
+                            "type": "tool_call_response",
+                            "response": [{"type": "text", "content": "", "portable_checkpoint.annotations": [1]}],
+                        }
+                    ],
+                }
+            ],
+            "response[0]",
+        ),
     ],
 )
 def test_what_is_no_history_is_refused_with_its_place(payload: Any, where: str) -> None:
@@ -106,3 +132,65 @@ def test_a_broken_rule_is_named(rule: str, payload: Any) -> None:
 
 def test_every_rule_has_a_broken_example() -> None:
     assert {rule.id for rule in RULES} == set(BROKEN)
+
+
+OWN = st.dictionaries(
+    st.sampled_from(
+        [
+            f"portable_checkpoint.{key}"
+            for key in (
+                "extras",
+                "origin",
+                "annotations",
+                "id",
+                "status",
+                "usage",
+                "type",
+                "role",
+                "artifact",
+                "raw",
+                "value",
+                "media",
+            )
+        ]
+    ),
+    JSON | st.just({"api": "generate-content"}),
+    max_size=2,
+)
+PARTS = st.builds(
+    lambda part, own: {**part, **own},
+    st.sampled_from(
+        [
+            {"type": "text", "content": "x"},
+            {"type": "tool_call", "name": "f", "arguments": {}},
+            {"type": "blob", "modality": "image", "content": "QQ=="},
+            {"type": "tool_call_response", "id": "1", "response": "r"},
+            {"type": "reasoning", "content": "hm"},
+        ]
+    ),
+    OWN,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.builds(
+            lambda role, parts, own: {"role": role, "parts": parts, **own},
+            st.sampled_from(["user", "assistant", "tool"]),
+            st.lists(PARTS, max_size=3),
+            OWN,
+        ),
+        max_size=3,
+    )
+)
+def test_keys_of_ours_in_other_hands_are_refused_or_harmless(messages: list[Any]) -> None:
+    try:
+        envelopes = read(messages)
+    except MalformedHistoryError:
+        return
+    for dialect in (Google(), Bedrock(), DIALECT):
+        try:
+            export(dialect, envelopes)
+        except IncompatibleHistoryError:
+            continue
