@@ -112,6 +112,10 @@ class Call:
         hide_secrets(self.output, settings.redis_url)
         return settings
 
+    def saver_options(self) -> dict[str, Any]:
+        """Return the options of savers of ours that are named in another way than by the settings."""
+        return resolve(self._given, config=self._config, environ=os.environ, server=False).options()
+
     def names_server(self) -> bool:
         """Whether any place names a server."""
         try:

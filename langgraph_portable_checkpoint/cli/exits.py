@@ -56,7 +56,12 @@ _BY_ERROR: Final[tuple[tuple[type[BaseException], int], ...]] = (
     (OSError, SERVER),
 )
 
+_SERVERS: Final = ("sqlite3", "psycopg", "psycopg_pool", "redis", "valkey", "redisvl")
+"""Packages of other savers' servers, told by name: none of them need be installed."""
+
 
 def code_of(error: BaseException) -> int:
     """Return the exit code for an error; the first class of the table that fits decides."""
+    if any(kind.__module__.partition(".")[0] in _SERVERS for kind in type(error).__mro__):
+        return SERVER
     return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), DEFECT)

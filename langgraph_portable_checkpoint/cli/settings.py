@@ -58,7 +58,7 @@ class Settings:
         """
         from ..saver import PortableRedisSaver
 
-        options = self._options()
+        options = self.options()
         if self.data is not None:
             return PortableRedisSaver.embedded(Path(self.data).expanduser(), **options)
         assert self.redis_url is not None
@@ -67,7 +67,12 @@ class Settings:
         except ValueError as error:
             raise UsageError(f"the URL of the server is not one that the client takes: {error}") from error
 
-    def _options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
+        """Return what the saver's constructor takes.
+
+        Raises:
+            UsageError: the key of encrypted threads is missing.
+        """
         options: dict[str, Any] = {}
         if self.prefix is not None:
             options["prefix"] = self.prefix
@@ -92,11 +97,16 @@ class Settings:
         return self
 
 
-def resolve(given: Mapping[str, Any], *, config: Path | None, environ: Mapping[str, str]) -> Settings:
+def resolve(
+    given: Mapping[str, Any], *, config: Path | None, environ: Mapping[str, str], server: bool = True
+) -> Settings:
     """Merge what was given on the command line, in the environment and in the config file, in this order.
 
     A server named in one place hides the server of all later places, so an option `--data` wins over a URL in the
     environment.
+
+    Args:
+        server: Whether a server must be named.
 
     Raises:
         UsageError: the config file cannot be read or holds an unknown setting, or two servers are named in one place.
@@ -113,7 +123,8 @@ def resolve(given: Mapping[str, Any], *, config: Path | None, environ: Mapping[s
         if {"redis_url", "data"} & merged.keys():
             layer = {name: value for name, value in layer.items() if name not in ("redis_url", "data", "cluster")}
         merged = {**layer, **merged}
-    return Settings(**merged).checked()
+    settings = Settings(**merged)
+    return settings.checked() if server else settings
 
 
 def read_config(path: Path | None, environ: Mapping[str, str]) -> dict[str, Any]:

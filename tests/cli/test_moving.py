@@ -6,15 +6,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
 
 from langgraph_portable_checkpoint.saver import PortableRedisSaver
-from tests.cli.conftest import PROGRAM, ROOT, Cli
+from tests.cli.conftest import PROGRAM, ROOT, Cli, start
 from tests.cli.threads import PNG, talk
 from tests.servers import Room
-
-
-def elsewhere(cli: Cli, server: Room, name: str, *arguments: object) -> object:
-    return cli(name, "--redis-url", server.url, "--prefix", f"{server.prefix}-other", *arguments)
 
 
 @pytest.fixture
@@ -120,3 +117,64 @@ def test_verify_finds_what_is_wrong_and_nothing_else(
     assert {row["thread_id"] for row in ran.lines if row["severity"] == "error"} == {"t"}
     assert on_server("verify", "u").code == 0
     assert on_server("verify", "nobody").code == 3
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> str:
+    """Threads in SqliteSaver."""
+    file = tmp_path / "threads.sqlite"
+    with SqliteSaver.from_conn_string(str(file)) as source:
+        for number in range(3):
+            talk(source, f"s{number}", "one", "two")
+    return f"sqlite:///{file}"
+
+
+def test_threads_move_from_sqlite_and_a_graph_goes_on(
+    on_server: Cli, server: Room, saver: PortableRedisSaver, sqlite: str, tmp_path: Path
+) -> None:
+    ran = on_server("migrate", "--from", sqlite, "--json")
+    assert ran.code == 0, ran.err
+    assert (ran.json["copied"], ran.json["checkpoints"], ran.json["differences"]) == (3, 18, [])
+    talk(saver, "s0", "three")
+    assert [turn.turn for turn in saver.turns("s0")] == [0, 1, 2]
+    assert on_server("migrate", "--from", sqlite, "--thread", "s1", "--json").json["unchanged"] == 1
+    back = f"sqlite:///{tmp_path}/back.sqlite"
+    ours = ("--from", server.url, "--from-prefix", server.prefix, "--to", back)
+    assert on_server("migrate", *ours, "--json").json["copied"] == 3
+
+
+def test_a_migration_that_is_stopped_goes_on(
+    on_server: Cli, server: Room, sqlite: str, saver: PortableRedisSaver
+) -> None:
+    with start("migrate", "--from", sqlite, *_here(server)) as running:
+        running.terminate()
+        running.communicate(timeout=60)
+    ran = on_server("migrate", "--from", sqlite, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["copied"] + ran.json["completed"] + ran.json["unchanged"] == 3
+    assert {info.thread_id for info in saver.threads()} == {"s0", "s1", "s2"}
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("sqlite:///nowhere/at/all.sqlite", 2),
+        ("mysql://host", 2),
+        ("nonsense", 2),
+        ("no_such_module:factory", 2),
+        ("postgresql://u:hunter2@127.0.0.1:1/x", 4),
+        ("redis://u:hunter2@127.0.0.1:1", 4),
+    ],
+)
+def test_a_source_that_is_none_is_said_in_one_line(on_server: Cli, source: str, code: int) -> None:
+    ran = on_server("migrate", "--from", source)
+    if "not installed" in ran.err or "nstall langgraph-checkpoint" in ran.err:
+        pytest.skip(ran.err)
+    assert (ran.code, len(ran.err.splitlines())) == (code, 1), ran.err
+    assert "hunter2" not in ran.err
+
+
+def test_a_file_that_is_no_database_is_said_so(on_server: Cli, tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("not a database" * 100)
+    ran = on_server("migrate", "--from", f"sqlite:///{tmp_path / 'x'}")
+    assert (ran.code, len(ran.err.splitlines())) == (4, 1), ran.err
