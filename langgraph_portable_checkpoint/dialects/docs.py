@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 
 from .base import DeclaredLoss, Dialect, ExportOptions
-from .normalise import PROFILE_LOSS, normaliser_losses
+from .concerns import PROFILE_LOSS, normaliser_losses
 from .registry import bundled_names, get_dialect
 from .report import LOSS_KINDS
 

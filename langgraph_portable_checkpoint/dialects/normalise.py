@@ -4,7 +4,7 @@ Its steps, in order: pair calls and results, map ids, fit roles and content, mov
 order within messages, drop what became empty, meet the target's rules about system messages and who speaks first, next
 and last.
 What a target demands is data (`Target`); rule ids for the report come from it too. A conversation that needs nothing
-comes out as the same objects, raw content included. `CONCERNS` lists every loss that can arise here.
+comes out as the same objects, raw content included. `concerns.py` lists every loss that can arise here.
 """
 
 from __future__ import annotations
@@ -16,86 +16,16 @@ from typing import Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import IncompatibleHistoryError
 from .arguments import write_arguments
-from .base import DeclaredLoss, ExportOptions, Target, without_raw
+from .base import ExportOptions, Target, without_raw
+from .concerns import CONCERNS, PROFILE_LOSS, normaliser_losses
 from .ids import IdMap, NameMap
 from .pairing import CALL_TYPES, Paired, pair, quoted, with_content
 from .parts import UNKNOWN_TOOL, Parts
 from .reasoning import Replay, target_model
-from .report import LossKind, Placed, Report
+from .report import Placed, Report
 
 OPENING: Final = "(The conversation starts with the assistant.)"
 CONTINUE: Final = "Continue."
-
-CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
-    "dangling_call": {
-        "dropped": "a call has no result: it, its step or its turn is left out",
-        "synthesized": 'a call has no result: an error result is made (incomplete="synthesize")',
-        "unresolved": "a call waits for a human: its turn is left out, nothing is answered",
-    },
-    "orphan_result": {
-        "dropped": "a result answers no call",
-        "downgraded": 'a result answers no call: it becomes a user message (orphans="text")',
-    },
-    "duplicate_result": {"dropped": "a call has several results: the first stays"},
-    "late_result": {"reordered": "a result does not follow its call directly: it is moved there"},
-    "result_order": {"reordered": "results stand in another order than their calls"},
-    "call_id": {"re-keyed": "a call's id does not fit, or is missing"},
-    "repeated_call_id": {"re-keyed": "a call's id was used before"},
-    "tool_name": {"re-keyed": "a tool's name does not fit"},
-    "message_name": {"re-keyed": "a message's name does not fit"},
-    "role": {"downgraded": "a role that the target does not know becomes user"},
-    "mid_system": {"downgraded": "a system message that does not lead becomes a user message with the same text"},
-    "blank_text": {"dropped": "a text of spaces only"},
-    "broken_text": {"downgraded": "lone surrogates, which no request can hold, become U+FFFD"},
-    "empty_message": {"dropped": "a message without content"},
-    "reasoning": {
-        "dropped": "reasoning of another provider, model or account, without its opaque part, or behind a change",
-        "downgraded": 'reasoning becomes text (reasoning="text")',
-    },
-    "reasoning_required": {"synthesized": "an empty reasoning field where the target demands one"},
-    "item_ids": {"dropped": "ids of items whose reasoning was left out"},
-    "refusal": {"downgraded": "a refusal becomes text"},
-    "invalid_arguments": {"downgraded": "arguments that are no JSON object are wrapped into one"},
-    "server_tools": {
-        "dropped": "items of another provider's server tools, or half a pair",
-        "downgraded": 'the same as a text (server_tools="text")',
-    },
-    "non_standard": {
-        "dropped": "an assistant's block of unknown type that was written for another API",
-        "placeholder": "the same in user and tool messages",
-    },
-    "media": {
-        "placeholder": "a part that the target or the model does not take",
-        "dropped": 'the same with on_unsupported_part="drop"',
-        "unresolved": "a media reference whose bytes are not at hand",
-        "downgraded": "a plain-text document becomes text",
-    },
-    "tool_media": {"moved": "media of a tool result go into a user message behind the results"},
-    "tool_status": {"downgraded": "the error flag of a tool result"},
-    "text_with_calls": {"moved": "text and calls of one message become two messages"},
-    "calls_last": {"reordered": "content behind a message's calls is put before them"},
-    "first_role": {"synthesized": "an opening user message"},
-    "last_role": {"synthesized": "a closing user message (for_next_turn=False)"},
-    "alternation": {"merged": "consecutive messages of one role"},
-}
-
-
-PROFILE_LOSS: Final = DeclaredLoss(
-    rule="profile",
-    kind="downgraded",
-    when="calls and results become text: the ModelProfile says tool_calling: False",
-)
-"""What a model's profile may ask for, whatever the target."""
-
-
-def normaliser_losses(target: Target) -> tuple[DeclaredLoss, ...]:
-    """Return what the normaliser may report for a target: the concerns that its `rules` name."""
-    return tuple(
-        DeclaredLoss(rule=target.rules[concern], kind=kind, when=when)
-        for concern, kinds in CONCERNS.items()
-        if concern in target.rules
-        for kind, when in kinds.items()
-    )
 
 
 @dataclass(frozen=True)
@@ -447,3 +377,5 @@ _STEPS: Final[tuple[_Step, ...]] = (
     _open_and_close,
     _alternate,
 )
+
+__all__ = ["CONCERNS", "CONTINUE", "OPENING", "PROFILE_LOSS", "Normalised", "normalise", "normaliser_losses"]

@@ -133,13 +133,9 @@ def _end_of_complete(
     pending = tuple(call.id for call in waiting if call.id is not None and call.id in options.pending)
     if not waiting or (options.incomplete == "synthesize" and not pending):
         return len(conversation), ()
-    cause = conversation[waiting[0].message]
     if options.incomplete == "raise" and not pending:
-        raise _unanswered(cause, waiting[0])
-    end = waiting[0].message
-    if options.incomplete != "trim":
-        start = next((at for at, placed in enumerate(conversation) if placed.turn == cause.turn), end)
-        end = start if any(placed.envelope["role"] != "system" for placed in conversation[:start]) else end
+        raise _unanswered(conversation[waiting[0].message], waiting[0])
+    end = _end_before(conversation, waiting[0], whole_turn=options.incomplete != "trim")
     for call in waiting:
         if call.id in pending:
             report.add(
@@ -152,16 +148,25 @@ def _end_of_complete(
             )
     rescued = {call.result for call in links.calls if call.message < end}
     for position, placed in enumerate(conversation[end:], end):
-        if position in rescued:
-            continue
-        report.add(
-            target.rule("dangling_call"),
-            "dropped",
-            at=placed,
-            action="left out: the history ends before the step or turn whose call has no result",
-            detail=f"call {waiting[0].id}",
-        )
+        if position not in rescued:
+            report.add(
+                target.rule("dangling_call"),
+                "dropped",
+                at=placed,
+                action="left out: the history ends before the step or turn whose call has no result",
+                detail=f"call {waiting[0].id}",
+            )
     return end, pending
+
+
+def _end_before(conversation: Sequence[Placed], call: Call, *, whole_turn: bool) -> int:
+    """Return where to cut: before the call's turn if a turn stands before it, else before its message."""
+    if whole_turn:
+        turn = conversation[call.message].turn
+        start = next((at for at, placed in enumerate(conversation) if placed.turn == turn), call.message)
+        if any(placed.envelope["role"] != "system" for placed in conversation[:start]):
+            return start
+    return call.message
 
 
 def _is_trailing(conversation: Sequence[Placed], call: Call) -> bool:

@@ -1,0 +1,84 @@
+"""What the normaliser may change: its concerns, and the losses that each can lead to, as a table.
+
+A target names the rule for each concern that it has (`Target.rules`); what it does not name cannot happen to it. The
+page docs/dialects.md and the tests read this table too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from .base import DeclaredLoss, Target
+from .report import LossKind
+
+CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
+    "dangling_call": {
+        "dropped": "a call has no result: it, its step or its turn is left out",
+        "synthesized": 'a call has no result: an error result is made (incomplete="synthesize")',
+        "unresolved": "a call waits for a human: its turn is left out, nothing is answered",
+    },
+    "orphan_result": {
+        "dropped": "a result answers no call",
+        "downgraded": 'a result answers no call: it becomes a user message (orphans="text")',
+    },
+    "duplicate_result": {"dropped": "a call has several results: the first stays"},
+    "late_result": {"reordered": "a result does not follow its call directly: it is moved there"},
+    "result_order": {"reordered": "results stand in another order than their calls"},
+    "call_id": {"re-keyed": "a call's id does not fit, or is missing"},
+    "repeated_call_id": {"re-keyed": "a call's id was used before"},
+    "tool_name": {"re-keyed": "a tool's name does not fit"},
+    "message_name": {"re-keyed": "a message's name does not fit"},
+    "role": {"downgraded": "a role that the target does not know becomes user"},
+    "mid_system": {"downgraded": "a system message that does not lead becomes a user message with the same text"},
+    "blank_text": {"dropped": "a text of spaces only"},
+    "broken_text": {"downgraded": "lone surrogates, which no request can hold, become U+FFFD"},
+    "empty_message": {"dropped": "a message without content"},
+    "reasoning": {
+        "dropped": "reasoning of another provider, model or account, without its opaque part, or behind a change",
+        "downgraded": 'reasoning becomes text (reasoning="text")',
+    },
+    "reasoning_required": {"synthesized": "an empty reasoning field where the target demands one"},
+    "item_ids": {"dropped": "ids of items whose reasoning was left out"},
+    "refusal": {"downgraded": "a refusal becomes text"},
+    "invalid_arguments": {"downgraded": "arguments that are no JSON object are wrapped into one"},
+    "server_tools": {
+        "dropped": "items of another provider's server tools, or half a pair",
+        "downgraded": 'the same as a text (server_tools="text")',
+    },
+    "non_standard": {
+        "dropped": "an assistant's block of unknown type that was written for another API",
+        "placeholder": "the same in user and tool messages",
+    },
+    "media": {
+        "placeholder": "a part that the target or the model does not take",
+        "dropped": 'the same with on_unsupported_part="drop"',
+        "unresolved": "a media reference whose bytes are not at hand",
+        "downgraded": "a plain-text document becomes text",
+    },
+    "tool_media": {"moved": "media of a tool result go into a user message behind the results"},
+    "tool_status": {"downgraded": "the error flag of a tool result"},
+    "text_with_calls": {"moved": "text and calls of one message become two messages"},
+    "calls_last": {"reordered": "content behind a message's calls is put before them"},
+    "first_role": {"synthesized": "an opening user message"},
+    "last_role": {"synthesized": "a closing user message (for_next_turn=False)"},
+    "alternation": {"merged": "consecutive messages of one role"},
+}
+
+
+PROFILE_LOSS: Final = DeclaredLoss(
+    rule="profile",
+    kind="downgraded",
+    when="calls and results become text: the ModelProfile says tool_calling: False",
+)
+"""What a model's profile may ask for, whatever the target."""
+
+
+def normaliser_losses(target: Target) -> tuple[DeclaredLoss, ...]:
+    """Return what the normaliser may report for a target: the concerns that its `rules` name."""
+    return tuple(
+        DeclaredLoss(rule=target.rules[concern], kind=kind, when=when)
+        for concern, kinds in CONCERNS.items()
+        if concern in target.rules
+        for kind, when in kinds.items()
+    )
