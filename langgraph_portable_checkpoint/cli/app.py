@@ -23,7 +23,7 @@ COMMANDS: Final = (
     *("delete", "copy", "prune", "truncate", "persist"),
     *("export", "import_", "convert", "lint"),
     *("save", "resume", "diff", "merge"),
-    *("migrate", "backup", "verify", "gc"),
+    *("migrate", "backup", "verify", "repair", "gc"),
 )
 """The modules of the commands, in the order of the help."""
 

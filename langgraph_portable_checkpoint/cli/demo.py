@@ -103,9 +103,9 @@ def _run_and_kill(folder: Path, found: Measured, tell: Any) -> None:
     try:
         said = agent.stdout.readline().strip() if agent.stdout else ""
         if said != _WAITING:
-            raise UsageError("the demo's agent ended early; its words are above. Is langgraph installed?")
+            raise UsageError("the demo's first process ended early; its words are above.")
     finally:
-        agent.send_signal(signal.SIGKILL)
+        agent.kill()
         agent.communicate()
     found.killed_process, found.killed_by = agent.pid, signal.Signals(-agent.returncode).name
     found.tool_runs_before = len(_ledger(folder))

@@ -23,6 +23,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
+from ..errors import PortableCheckpointError
 from ..saver import PortableRedisSaver
 
 THREAD_ID: Final = "demo"
@@ -118,4 +119,7 @@ def main(folder: Path, task: str, turns: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    try:
+        main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
+    except PortableCheckpointError as trouble:
+        raise SystemExit(str(trouble)) from None

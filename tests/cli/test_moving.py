@@ -178,3 +178,20 @@ def test_a_file_that_is_no_database_is_said_so(on_server: Cli, tmp_path: Path) -
     (tmp_path / "x").write_text("not a database" * 100)
     ran = on_server("migrate", "--from", f"sqlite:///{tmp_path / 'x'}")
     assert (ran.code, len(ran.err.splitlines())) == (4, 1), ran.err
+
+
+def test_repair_says_what_it_would_mend_and_mends_it(
+    on_server: Cli, server: Room, two_threads: PortableRedisSaver
+) -> None:
+    assert on_server("repair").out == ""
+    layout = two_threads._core.layout
+    with server.client() as client:
+        client.zrem(layout.registry(layout.shard_of(b"t")), b"t")
+    assert [row["thread_id"] for row in on_server("threads", "--json").lines] == ["u"]
+    dry = on_server("repair", "--dry-run", "--json")
+    assert [(row["thread_id"], row["kind"], row["done"]) for row in dry.lines] == [("t", "register thread", False)]
+    assert on_server("repair").code == 2
+    assert [row["thread_id"] for row in on_server("threads", "--json").lines] == ["u"]
+    assert [row["done"] for row in on_server("repair", "--yes", "--json").lines] == [True]
+    assert {row["thread_id"] for row in on_server("threads", "--json").lines} == {"t", "u"}
+    assert on_server("verify").code == 0

@@ -1,0 +1,46 @@
+"""`repair`: what can be mended of threads, mended."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Final
+
+import typer
+
+from . import exits
+from .call import MOVING, Call, DryRun, Yes, command
+
+COLUMNS: Final = ("thread_id", "kind", "detail", "done")
+
+
+@command("repair", panel=MOVING)
+def repair(
+    call: Call,
+    thread_ids: Annotated[
+        list[str] | None, typer.Argument(metavar="THREAD", help="Ids of threads; all without.", show_default=False)
+    ] = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+) -> int:
+    """Mend what can be mended: index and registry, deletes that stopped half way, missing times to live.
+
+    Nothing that holds data is removed; what is lost is named by `verify`. Exit code 1 when something cannot be mended.
+    """
+    from ..transfer.repairing import repair as mend
+
+    saver = call.saver()
+    with call.output.progress("repairs") as progress:
+        planned = []
+        for action in mend(saver, thread_ids or None, dry_run=True):
+            planned.append(action)
+            progress.advance()
+    hopeless = [action for action in planned if action.kind == "cannot mend"]
+    todo = len(planned) - len(hopeless)
+    found = planned
+    if todo and not dry_run:
+        call.confirm(f"Mend {todo} things? --dry-run shows them.", yes=yes)
+        found = list(mend(saver, thread_ids or None, dry_run=False))
+    call.output.rows(COLUMNS, map(asdict, found))
+    done = sum(action.done for action in found)
+    call.output.say(f"{todo} things to mend" if dry_run else f"{done} things mended")
+    return exits.FINDINGS if hopeless else exits.DONE
