@@ -33,13 +33,15 @@ from .storage.programs.turns import stamp
 from .truncating import TruncateMethods
 
 if TYPE_CHECKING:
+    from .storage.clients import Clients
     from .storage.effects import Program
     from .storage.programs.core import Core
 
 T = TypeVar("T")
 POLL_SECONDS: Final = 0.05
-TOKENS: ContextVar[dict[str, bytes] | None] = ContextVar("portable_checkpoint_leases", default=None)
-"""Tokens of the leases that this context holds; inherited by the tasks and threads that a graph run starts."""
+TOKENS: ContextVar[dict[tuple[int, str, str], bytes] | None] = ContextVar("portable_checkpoint_leases", default=None)
+"""Tokens of the leases that this context holds, by connections, prefix and thread; inherited by the tasks and threads
+that a graph run starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class ConversationMethods(ArchiveMethods, TruncateMethods):
     """Turns, threads and leases of a saver."""
 
     _core: Core
+    _clients: Clients
 
     def _run(self, program: Program[T]) -> T:
         raise NotImplementedError
@@ -233,7 +236,7 @@ class ConversationMethods(ArchiveMethods, TruncateMethods):
         stop = threading.Event()
         renewer = threading.Thread(target=self._renew, args=(held, ttl_ms, stop), daemon=True)
         renewer.start()
-        outer = TOKENS.set({**(TOKENS.get() or {}), held.thread_id: held.token})
+        outer = TOKENS.set({**(TOKENS.get() or {}), self._lease_name(held.thread_id): held.token})
         try:
             yield held
         except BaseException as error:
@@ -246,6 +249,13 @@ class ConversationMethods(ArchiveMethods, TruncateMethods):
             renewer.join()
             with suppress(StorageError):
                 self._run(lease.free_lease(self._core, held.thread_id, held.token))
+
+    def _lease_name(self, thread_id: str) -> tuple[int, str, str]:
+        return id(self._clients), self._core.layout.prefix, thread_id
+
+    def _token(self, thread_id: str) -> bytes:
+        """Return what this context's writes to a thread show: the token of the lease that it took with this saver."""
+        return (TOKENS.get() or {}).get(self._lease_name(thread_id), b"")
 
     def _new_lease(self, config: RunnableConfig | str) -> Lease:
         thread_id = config if isinstance(config, str) else config.get("configurable", {}).get("thread_id")
@@ -268,7 +278,7 @@ class ConversationMethods(ArchiveMethods, TruncateMethods):
             _check_deadline(held, deadline)
             await asyncio.sleep(POLL_SECONDS)
         renewer = asyncio.create_task(self._arenew(held, ttl_ms))
-        outer = TOKENS.set({**(TOKENS.get() or {}), held.thread_id: held.token})
+        outer = TOKENS.set({**(TOKENS.get() or {}), self._lease_name(held.thread_id): held.token})
         try:
             yield held
         except BaseException as error:

@@ -21,7 +21,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol, maybe_add_typed_methods
 
-from .conversation import TOKENS, ConversationMethods
+from .conversation import ConversationMethods
 from .errors import InvalidIdError
 from .media.cache import BlobCache
 from .media.calls import StoreCalls
@@ -284,7 +284,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
             metadata=get_checkpoint_metadata(config, metadata),
             new_versions=new_versions,
             parent_id=parent_id,
-            token=_token(thread_id),
+            token=self._token(thread_id),
             codec=self._codec_for(config),
         )
         return program, read.config_of(thread_id, ns, checkpoint_id)
@@ -319,7 +319,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
             writes=writes,
             task_id=checked_id("task_id", task_id),
             task_path=checked_id("task_path", task_path, empty_ok=True),
-            token=_token(thread_id),
+            token=self._token(thread_id),
             codec=self._codec_for(config),
         )
 
@@ -442,10 +442,6 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
             clone.serde = maybe_add_typed_methods(clone.serde)
             clone._core = self._core.with_codec(clone._codec(clone.serde))
         return clone
-
-
-def _token(thread_id: str) -> bytes:
-    return (TOKENS.get() or {}).get(thread_id, b"")
 
 
 def _next_text_version(current: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from ...envelope.model import MessageEnvelope
@@ -23,7 +23,7 @@ from ..sequences import Entry
 from ..view import ThreadView
 from .core import Core, broken, fetch_missing, open_record, read_record, unpair
 from .listing import forget_threads
-from .turns import conversation_of, messages_of, read_log, seal, stamp, turn_field, unseal
+from .turns import conversation_of, mark_of, messages_of, read_log, seal, stamp, turn_field, unseal, with_known_error
 
 PAGE_TURNS: Final = 50
 
@@ -184,20 +184,9 @@ def derived_turns(
         return []
     _, known = yield from read_log(core, found.view, thread_id)
     mark = stamp(core, thread_id, ns, split_place(found.place)[1], channel=found.channel)
-    pending = _with_known_error(pending_of(found.writes, failed_at=mark.at), known)
+    pending = with_known_error(pending_of(found.writes, failed_at=mark.at), [turn.record["error"] for turn in known])
     turns = derive_turns(found.messages, stamp=mark, pending=pending, known=known)
     return (yield from _with_messages(core, found.view, thread_id, turns, media=media))
-
-
-def _with_known_error(pending: Pending, known: Sequence[StoredTurn]) -> Pending:
-    """Take the error's record from the log, which knows when it happened, where it is the same error."""
-    found = pending.error
-    logged = [turn.record["error"] for turn in known]
-    same = [error for error in logged if found and error and [error[k] for k in _SAME] == [found[k] for k in _SAME]]
-    return replace(pending, error=same[-1]) if same else pending
-
-
-_SAME: Final = ("type", "message")
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +307,7 @@ def fail_turn(core: Core, thread_id: str, error: BaseException) -> Program[None]
         return
     mark = stamp(core, thread_id, "", record["checkpoint"].get("id", ""), channel=record.get("channel", "messages"))
     failed = mark_turn(record, stamp=mark, pending=Pending(error=error_entry(error, failed_at=mark.at)))
-    args = (view.generation, reply[3], name, seal(view, name, dump_turn(failed)))
+    args = (view.generation, reply[3], name, seal(view, name, dump_turn(failed)), mark_of(reply[6]))
     yield Script("mark", core.layout.thread(thread_id), args)
     view.turn_log = None
 

@@ -254,8 +254,8 @@ def _appended(
         sets[name] = seal(view, name, dump_page(page))
     newest = update.records[-1]
     written = sets.get(turn_field(newest["turn"]))
-    mark = tail.known_mark if written is None else mark_of(written)
-    return TurnWrite(tail.place, Tail(place, newest["turn"] + 1, newest, entries, mark), sets)
+    stored_as = tail.known_mark if written is None else mark_of(written)
+    return TurnWrite(tail.place, Tail(place, newest["turn"] + 1, newest, entries, stored_as), sets)
 
 
 def _settled(last: TurnRecord, pending: Pending) -> bool:
@@ -279,8 +279,8 @@ def _rewritten(
     last = derived[-1].record if derived else None
     sets = _sets(view, changes)
     written = sets.get(turn_field(len(derived) - 1))
-    mark = None if written is None else mark_of(written)
-    return TurnWrite(log_place, Tail(place, len(derived), last, entries, mark), sets, _drops(changes))
+    stored_as = None if written is None else mark_of(written)
+    return TurnWrite(log_place, Tail(place, len(derived), last, entries, stored_as), sets, _drops(changes))
 
 
 def _sets(view: ThreadView, changes: TurnChanges) -> dict[bytes, bytes]:
@@ -384,8 +384,8 @@ def settle_stop(core: Core, thread_id: str, place: bytes) -> Program[None]:
             return
         view = core.view_of(reply[0], reply[1], thread_id)
         tail, data = _settled_tail(core, view, thread_id, place, reply)
-        args = (view.generation, place, turn_field(tail.turns - 1), data, mark_of(reply[7]))
-        written = yield Script("mark", core.layout.thread(thread_id), args)
+        change = (view.generation, place, turn_field(tail.turns - 1), data, mark_of(reply[7]))
+        written = yield Script("mark", core.layout.thread(thread_id), change)
         if written >= 0:
             known = view.turn_log
             if written and known is not None and known.place == place:
@@ -407,6 +407,16 @@ def _settled_tail(core: Core, view: ThreadView, thread_id: str, place: bytes, re
     values = [(write.task_id, write.channel, decoder.value(write.entry)) for write in writes if write.channel in STOPS]
     done = [(write.task_id, write.channel, None) for write in writes if write.channel not in STOPS]
     mark = stamp(core, thread_id, "", last["checkpoint"].get("id", ""), channel=last.get("channel", "messages"))
-    record = mark_turn(last, stamp=mark, pending=pending_of([*done, *values], failed_at=mark.at))
+    pending = with_known_error(pending_of([*done, *values], failed_at=mark.at), [last["error"]])
+    record = mark_turn(last, stamp=mark, pending=pending)
     data = seal(view, turn_field(record["turn"]), dump_turn(record))
     return Tail(place, int(reply[6]), record, None, mark_of(data)), data
+
+
+def with_known_error(pending: Pending, known: Iterable[Mapping[str, Any] | None]) -> Pending:
+    """Take the record of an error from the log, which knows when it happened, where it is the same error."""
+    found = pending.error
+    same = [
+        error for error in known if found and error and all(error[key] == found[key] for key in ("type", "message"))
+    ]
+    return replace(pending, error=same[-1]) if same else pending

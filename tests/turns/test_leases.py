@@ -1,0 +1,204 @@
+"""One turn at a time: a lease that others see, that is renewed, given back, and lost."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from langgraph_portable_checkpoint.errors import TurnInProgressError
+from tests.saver.conftest import SaverFactory
+from tests.turns.scenes import Talk, answered, calling
+from tests.turns.shapes import outline
+
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+
+
+@pytest.fixture
+def other(make_saver: SaverFactory) -> Any:
+    """Another process's saver."""
+    return make_saver()
+
+
+def test_the_holder_works_and_the_second_is_refused(saver: Any, other: Any) -> None:
+    with saver.exclusive_turn(CONFIG):
+        Talk(saver, "t").ask("one", answered("1"))
+        with pytest.raises(TurnInProgressError, match="'t'"), other.exclusive_turn("t"):
+            raise AssertionError("it must not be given twice")
+    assert outline(saver, "t") == [("complete", ["one", "1"])]
+
+
+def test_a_turn_in_progress_is_a_runtime_error(saver: Any, other: Any) -> None:
+    with saver.exclusive_turn("t"), pytest.raises(RuntimeError), other.exclusive_turn("t"):
+        pass
+
+
+def test_puts_of_anyone_else_are_refused_while_it_is_held(saver: Any, other: Any) -> None:
+    with saver.exclusive_turn("t"):
+        Talk(saver, "t").ask("one", answered("1"))
+        with pytest.raises(TurnInProgressError):
+            Talk(other, "t").ask("two", answered("2"))
+    Talk(other, "t").ask("three", answered("3"))
+    assert [texts for _, texts in outline(saver, "t")] == [["one", "1"], ["three", "3"]]
+
+
+def test_others_of_the_same_process_are_refused_too(saver: Any) -> None:
+    refused: list[type[BaseException]] = []
+
+    def intrude() -> None:
+        try:
+            Talk(saver, "t").ask("two", answered("2"))
+        except TurnInProgressError as error:
+            refused.append(type(error))
+
+    with saver.exclusive_turn("t"):
+        intruder = threading.Thread(target=intrude)
+        intruder.start()
+        intruder.join()
+    assert refused == [TurnInProgressError]
+
+
+def test_other_threads_are_free(saver: Any, other: Any) -> None:
+    with saver.exclusive_turn("t"), other.exclusive_turn("u"):
+        Talk(other, "u").ask("one", answered("1"))
+    assert len(outline(saver, "u")) == 1
+
+
+def test_it_is_free_again_after_the_turn_and_after_an_error(saver: Any, other: Any) -> None:
+    with pytest.raises(ZeroDivisionError), saver.exclusive_turn("t"):
+        raise ZeroDivisionError
+    with other.exclusive_turn("t"):
+        pass
+
+
+def test_who_waits_gets_it_when_it_is_given_back(saver: Any, other: Any) -> None:
+    given = threading.Event()
+
+    def hold() -> None:
+        with saver.exclusive_turn("t"):
+            given.set()
+            time.sleep(0.3)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    given.wait()
+    with other.exclusive_turn("t", wait=30) as lease:
+        assert not holder.is_alive() or lease.token
+    holder.join()
+
+
+def test_who_waits_in_vain_is_refused(saver: Any, other: Any) -> None:
+    with saver.exclusive_turn("t"), pytest.raises(TurnInProgressError), other.exclusive_turn("t", wait=0.2):
+        pass
+
+
+def test_it_is_renewed_for_as_long_as_it_is_held(saver: Any, other: Any) -> None:
+    with saver.exclusive_turn("t", lease_seconds=0.5) as lease:
+        time.sleep(1.5)
+        with pytest.raises(TurnInProgressError), other.exclusive_turn("t"):
+            pass
+        assert not lease.lost
+        Talk(saver, "t").ask("one", answered("1"))
+
+
+def test_a_holder_that_was_killed_holds_it_no_longer_than_the_lease(make_saver: SaverFactory, other: Any) -> None:
+    room = make_saver.room
+    argv = [sys.executable, "-m", "tests.turns.lease_holder", room.url, room.prefix]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(TurnInProgressError), other.exclusive_turn("t"):
+            pass
+        holder.kill()
+    with other.exclusive_turn("t", wait=60):
+        Talk(other, "t").ask("after the crash", answered("still here"))
+    assert [texts[0] for _, texts in outline(other, "t")] == ["from the holder", "after the crash"]
+
+
+def test_a_holder_that_lost_it_to_another_is_refused_even_when_it_is_free_again(saver: Any, other: Any) -> None:
+    talk = Talk(saver, "t")
+    with saver.exclusive_turn("t"):
+        talk.ask("one", answered("1"))
+        with saver._clients.blocking() as client:
+            client.delete(f"{saver._core.layout.prefix}:1:{{t:t}}:lease")
+        with other.exclusive_turn("t"):
+            Talk(other, "t").ask("two", answered("2"))
+        with pytest.raises(TurnInProgressError):
+            talk.ask("three", answered("3"))
+    assert [texts for _, texts in outline(other, "t")] == [["one", "1"], ["two", "2"]]
+
+
+def test_a_holder_that_lost_it_can_tell(saver: Any) -> None:
+    with saver.exclusive_turn("t", lease_seconds=0.3) as lease:
+        with saver._clients.blocking() as client:
+            client.set(f"{saver._core.layout.prefix}:1:{{t:t}}:lease", "someone else", px=60_000)
+        deadline = time.monotonic() + 30
+        while not lease.lost and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert lease.lost
+
+
+def _ask_and_time_out(saver: Any, answer: Any) -> None:
+    with suppress(TimeoutError), saver.exclusive_turn("t"):
+        Talk(saver, "t").ask("look", answer)
+        raise TimeoutError("the model took too long")
+
+
+def test_an_error_outside_the_graph_is_recorded_in_the_turn(saver: Any) -> None:
+    _ask_and_time_out(saver, calling("look"))
+    (turn,) = saver.turns("t")
+    assert turn.status == "failed"
+    assert (turn.record["error"]["type"], turn.record["error"]["message"]) == (
+        "TimeoutError",
+        "the model took too long",
+    )
+    assert saver.interrupted_turn("t")["error_type"] == "TimeoutError"
+
+
+def test_an_error_after_the_answer_leaves_the_turn_complete(saver: Any) -> None:
+    _ask_and_time_out(saver, answered("seen"))
+    assert [turn.status for turn in saver.turns("t")] == ["complete"]
+
+
+async def test_it_holds_for_asynchronous_runs(saver: Any, other: Any) -> None:
+    talk = Talk(saver, "t")
+    async with saver.aexclusive_turn("t"):
+        talk.script = [answered("1")]
+        await talk.graph.ainvoke({"messages": [("user", "one")]}, talk.config)
+        with pytest.raises(TurnInProgressError):
+            async with other.aexclusive_turn("t"):
+                pass
+        intruder = Talk(other, "t")
+        intruder.script = [answered("2")]
+        with pytest.raises(TurnInProgressError):
+            await intruder.graph.ainvoke({"messages": [("user", "two")]}, talk.config)
+    assert [turn.status async for turn in saver.aturns("t")] == ["complete"]
+
+
+async def test_tasks_take_turns(saver: Any) -> None:
+    order: list[str] = []
+
+    async def turn(name: str) -> None:
+        async with saver.aexclusive_turn("t", wait=60):
+            order.append(f"{name} in")
+            await asyncio.sleep(0.05)
+            order.append(f"{name} out")
+
+    await asyncio.gather(*[turn(name) for name in "abcd"])
+    assert [entry.split()[1] for entry in order] == ["in", "out"] * 4
+    assert [order[at].split()[0] == order[at + 1].split()[0] for at in range(0, 8, 2)] == [True] * 4
+
+
+async def test_it_is_renewed_while_a_task_holds_it(saver: Any, other: Any) -> None:
+    async with saver.aexclusive_turn("t", lease_seconds=0.5) as lease:
+        await asyncio.sleep(1.2)
+        with pytest.raises(TurnInProgressError):
+            async with other.aexclusive_turn("t"):
+                pass
+        assert not lease.lost
