@@ -136,7 +136,11 @@ class MediaMethods:
         """
         media = self._media_of(thread_id)
         upload = Upload(
-            uri=uri, provider=provider, account=account, uploaded_at=uploaded_at or datetime.now(UTC), expires_at=expires_at
+            uri=uri,
+            provider=provider,
+            account=account,
+            uploaded_at=uploaded_at or datetime.now(UTC),
+            expires_at=expires_at,
         )
         plan = plan_upload(
             media.table,
@@ -178,7 +182,8 @@ class MediaMethods:
     ) -> Refreshed:
         """Renew provider uploads that have expired, before a turn that would send them.
 
-        Dead URIs whose bytes are known are uploaded again, and messages and table rewritten; others become placeholders.
+        Dead URIs whose bytes are known are uploaded again, and messages and table rewritten; others become
+        placeholders.
         The rewritten messages are a new head (metadata source "update"); nothing older changes.
 
         Args:
@@ -249,7 +254,7 @@ class MediaMethods:
             self._run(programs.write_media(self._core, thread_id, records=records, reports=reports))
 
     def persistence_report(self, state_or_thread_id: Any) -> PersistenceReport:
-        """Measure what a save of a state writes, or what a thread's head holds: bytes, messages, one record per media part."""
+        """Measure what a save of a state writes, or a thread's head holds: bytes, messages, a record per media part."""
         if not isinstance(state_or_thread_id, str):
             return persistence_report(state_or_thread_id)
         thread_id = checked_id("thread_id", state_or_thread_id)
@@ -274,7 +279,12 @@ class MediaMethods:
         if self.media_store is None:
             raise MediaError("this saver has no external media store; media in Redis are deleted with their threads.")
         return collect_garbage(
-            self.media_store, self._live_refs, now=now or datetime.now(UTC), grace=grace, dry_run=dry_run, progress=progress
+            self.media_store,
+            self._live_refs,
+            now=now or datetime.now(UTC),
+            grace=grace,
+            dry_run=dry_run,
+            progress=progress,
         )
 
     def _live_refs(self) -> Iterator[str]:
@@ -313,6 +323,9 @@ def put_amended(saver: Any, head: CheckpointTuple, changes: Mapping[str, Any]) -
         "updated_channels": sorted(changes),
     }
     config: RunnableConfig = saver.put(
-        head.config, amended, {"source": "update", "step": step, "parents": head.metadata.get("parents", {})}, new_versions
+        head.config,
+        amended,
+        {"source": "update", "step": step, "parents": head.metadata.get("parents", {})},
+        new_versions,
     )
     return config
