@@ -55,7 +55,13 @@ def program() -> Any:
     """Return the program with all of its commands."""
     for name in COMMANDS:
         import_module(f"{__package__}.{name}")
+    # Modules may have been imported, and their commands registered, in another order before.
+    app.registered_commands.sort(key=lambda known: COMMANDS.index(_module_of(known.callback)))
     return get_command(app)
+
+
+def _module_of(function: Any) -> str:
+    return str(function.__module__).rpartition(".")[2]
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

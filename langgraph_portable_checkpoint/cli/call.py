@@ -185,7 +185,8 @@ def command(
             parameter.name: parameter.annotation
             for parameter in run.__signature__.parameters.values()  # type: ignore[attr-defined]  # set above
         }
-        app.command(name, rich_help_panel=panel, **settings)(run)
+        first_line = (function.__doc__ or "").partition("\n")[0]
+        app.command(name, rich_help_panel=panel, short_help=first_line, **settings)(run)
         return function
 
     return register
