@@ -39,6 +39,20 @@ encrypted = false                                 # true: with the key in LANGGR
 ```
 """
 
+_RESUMING: Final = """
+## Making an agent resumable
+
+`resume` sets one variable, `AGENT_CHECKPOINT_INIT`, to the absolute path of an agent-checkpoint file. An agent that seeds
+its messages from there can go on from any conversation, of any tool that writes the format. Two adapters of under 50 lines
+show all of it: [examples/seed_openai.py](../examples/seed_openai.py) seeds an OpenAI-style message list,
+[examples/seed_langgraph.py](../examples/seed_langgraph.py) a LangGraph thread.
+
+    portable-checkpoint save session.jsonl -o checkpoint.jsonl
+    portable-checkpoint resume checkpoint.jsonl -- python examples/seed_openai.py "And Italy?" --print-request
+
+What that saves against running the conversation again: `python -m benchmarks.resume_cost`.
+"""
+
 
 def page() -> str:
     """Return the page as Markdown."""
@@ -51,7 +65,8 @@ def _lines() -> Iterator[str]:
     yield _CONFIG
     yield "## Exit codes\n"
     yield from _table(("code", "meaning"), [(str(code), text) for code, text in exits.MEANINGS.items()])
-    yield "\n## The program\n"
+    yield _RESUMING
+    yield "## The program\n"
     root = program()
     yield from _options(root)
     yield f"\nShell completion: `{NAME} --install-completion`."
