@@ -34,6 +34,7 @@ The config file is `$XDG_CONFIG_HOME/portable-checkpoint/config.toml` (usually `
 ```toml
 redis_url = "redis://user:password@host:6379/0"   # or: data = "/var/lib/conversations"
 prefix = "lpc"
+media = "/var/lib/media"                          # a shared media store, where there is one
 cluster = false
 encrypted = false                                 # true: with the key in LANGGRAPH_AES_KEY
 ```
@@ -42,9 +43,9 @@ encrypted = false                                 # true: with the key in LANGGR
 _RESUMING: Final = """
 ## Making an agent resumable
 
-`resume` sets one variable, `AGENT_CHECKPOINT_INIT`, to the absolute path of an agent-checkpoint file. An agent that seeds
-its messages from there can go on from any conversation, of any tool that writes the format. Two adapters of under 50 lines
-show all of it: [examples/seed_openai.py](../examples/seed_openai.py) seeds an OpenAI-style message list,
+`resume` sets one variable, `AGENT_CHECKPOINT_INIT`, to the absolute path of an agent-checkpoint file. An agent that
+seeds its messages from there can go on from any conversation, of any tool that writes the format. Two adapters of under
+50 lines show all of it: [examples/seed_openai.py](../examples/seed_openai.py) seeds an OpenAI-style message list,
 [examples/seed_langgraph.py](../examples/seed_langgraph.py) a LangGraph thread.
 
     portable-checkpoint save session.jsonl -o checkpoint.jsonl
