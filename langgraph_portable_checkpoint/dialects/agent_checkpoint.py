@@ -35,6 +35,7 @@ _CONCERNS: Final[Mapping[str, str]] = {
     "orphan_result": "AC3",
     "duplicate_result": "AC3",
     "late_result": "AC3",
+    "result_order": "AC3",
     "call_id": "AC3",
     "repeated_call_id": "AC3",
     "tool_name": "AC3",

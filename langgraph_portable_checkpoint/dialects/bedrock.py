@@ -56,6 +56,7 @@ _CONCERNS: Final[Mapping[str, str]] = {
     "orphan_result": "B9",
     "duplicate_result": "B9",
     "late_result": "B8",
+    "result_order": "B8",
     "call_id": "B10",
     "repeated_call_id": "B10",
     "tool_name": "B10",

@@ -61,7 +61,10 @@ EXPORTS: dict[tuple[str, str, str], Case] = {
 }
 """One history per loss that a renderer declares."""
 
+MOVED = Case((user("hi"), assistant(call("a"), call("a")), user("?"), result("a"), result("a")))
 FITTED: dict[tuple[str, str, str], Case] = {
+    ("bedrock", "result_order", "reordered"): MOVED,
+    ("agent-checkpoint", "result_order", "reordered"): MOVED,
     ("google", "call_id", "re-keyed"): Case(
         (user("hi"), assistant({"type": "tool_call", "name": "f", "args": {}}), message("tool", "1", name="f"))
     ),
