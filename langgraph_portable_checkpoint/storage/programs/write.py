@@ -317,19 +317,21 @@ def put_writes(
     core.check_open()
     if not writes:
         return
+    place = spell_place(checkpoint_ns, checkpoint_id)
+    stop = checkpoint_ns == "" and stopped(writes)
     for _ in range(MAX_ATTEMPTS):
         view = core.views.get(thread_id)
         fresh = view is None
         view = view or core.fresh_view(thread_id)
         sink = Sink()
         frames = _frames(core.encoder(view, sink, codec), writes, task_id, task_path)
-        place = spell_place(checkpoint_ns, checkpoint_id)
-        stop = checkpoint_ns == "" and stopped(writes)
         if stop:
             view.stops.add(place)
         marked = mark_stop(core, view, thread_id, place, task_id, writes) if stop else None
-        media = yield from media_args(core, view, sink)
-        script = _write_script(core, view, thread_id, place, frames, marked, sink.items, media, task_id, fresh, token)
+        stored = [*pairs(sink.items), *(yield from media_args(core, view, sink))]
+        head = _head_of_writes(core, view, thread_id, place, fresh=fresh, token=token)
+        args = (*head, task_id.encode(), *stored, *_frame_args(view, place, frames), *_marked_args(place, marked))
+        script = Script("write", core.layout.thread(thread_id), args)
         reply = yield from registered(core, thread_id, script, None, fresh=fresh)
         refuse(reply, thread_id)
         if reply[0] == b"ok":
@@ -358,22 +360,12 @@ def _frames(
     return records
 
 
-def _write_script(
-    core: Core,
-    view: ThreadView,
-    thread_id: str,
-    place: bytes,
-    writes: Mapping[int, WriteRecord],
-    marked: tuple[Tail, bytes, bytes] | None,
-    items: Mapping[bytes, bytes],
-    media: list[bytes | int],
-    task_id: str,
-    fresh: bool,
-    token: bytes,
-) -> Script:
+def _head_of_writes(
+    core: Core, view: ThreadView, thread_id: str, place: bytes, *, fresh: bool, token: bytes
+) -> list[bytes | int]:
     place_ns, place_id = place.split(b"\0")
     unknown = WAS_DELETED if thread_id in core.views.deleted else b""
-    args: list[bytes | int] = [
+    return [
         unknown if fresh else view.generation,
         view.generation,
         view.sealed_key,
@@ -382,16 +374,16 @@ def _write_script(
         place_id,
         core.ttl_arg,
         token,
-        task_id.encode(),
-        *pairs(items),
-        *media,
-        len(writes),
     ]
+
+
+def _frame_args(view: ThreadView, place: bytes, writes: Mapping[int, WriteRecord]) -> list[bytes | int]:
+    args: list[bytes | int] = [len(writes)]
     for idx, write in writes.items():
         frame = dump_write(write, place=place, secrets=view.secrets)
-        args += (write_key(task_id, idx), b"set" if idx < 0 else b"keep", frame)
-    if marked is None:
-        args.append(b"")
-    else:
-        args += (place, turn_field(marked[0].turns - 1), *marked[1:])
-    return Script("write", core.layout.thread(thread_id), tuple(args))
+        args += (write_key(write.task_id, idx), b"set" if idx < 0 else b"keep", frame)
+    return args
+
+
+def _marked_args(place: bytes, marked: tuple[Tail, bytes, bytes] | None) -> tuple[bytes, ...]:
+    return (b"",) if marked is None else (place, turn_field(marked[0].turns - 1), *marked[1:])
