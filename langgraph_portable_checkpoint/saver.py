@@ -36,8 +36,10 @@ from .storage.codec import ValueCodec
 from .storage.drivers import AsyncDriver, BlockingDriver
 from .storage.effects import Program
 from .storage.layout import Layout, checked_id
-from .storage.programs import listing, read, threads, write
+from .storage.programs import read, threads, write
 from .storage.programs.core import Core
+from .storage.programs.listing import Query
+from .storage.programs.pages import Pages
 from .storage.programs.threads import Deleted
 from .thread_media import MediaMethods
 
@@ -45,7 +47,6 @@ T = TypeVar("T")
 Version = int | float | str
 OnConflict = Literal["allow", "warn", "raise"]
 DEFAULT_PREFIX: Final = "lpc"
-PAGE: Final = listing.PAGE
 
 
 class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[Any]):
@@ -342,7 +343,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
 
         Round trips: at most 3 a page.
         """
-        pages = _Pages(self._core, config, filter, before, limit)
+        pages = self._pages(config, filter, before, limit)
         while (program := pages.next_program()) is not None:
             yield from pages.take(self._run(program))
 
@@ -355,10 +356,27 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """List checkpoints; see `list`."""
-        pages = _Pages(self._core, config, filter, before, limit)
+        pages = self._pages(config, filter, before, limit)
         while (program := pages.next_program()) is not None:
             for found in pages.take(await self._arun(program)):
                 yield found
+
+    def _pages(
+        self,
+        config: RunnableConfig | None,
+        filter: dict[str, Any] | None,
+        before: RunnableConfig | None,
+        limit: int | None,
+    ) -> Pages:
+        thread_id = ns = checkpoint_id = None
+        if config is not None:
+            thread_id, _, checkpoint_id = ids_of(config)
+            ns = config["configurable"].get("checkpoint_ns")
+        before_id = (before or {}).get("configurable", {}).get("checkpoint_id") or None
+        if before_id is not None:
+            checked_id("before checkpoint_id", before_id)
+        query = Query(ns, checkpoint_id, before_id, dict(filter or {}))
+        return Pages(self._core, thread_id, query=query, limit=limit)
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete everything of a thread at once; see `delete`."""
@@ -466,79 +484,3 @@ def ids_of(config: RunnableConfig) -> tuple[str, str, str | None]:
     ns = checked_id("checkpoint_ns", "" if ns is None else ns, empty_ok=True)
     checkpoint_id = configurable.get("checkpoint_id")
     return thread_id, ns, checked_id("checkpoint_id", checkpoint_id) if checkpoint_id not in (None, "") else None
-
-
-class _Pages:
-    """One listing: which program comes next, and what of its answer counts."""
-
-    def __init__(
-        self,
-        core: Core,
-        config: RunnableConfig | None,
-        filter: dict[str, Any] | None,
-        before: RunnableConfig | None,
-        limit: int | None,
-    ) -> None:
-        self._core = core
-        self._left = limit
-        before_id = (before or {}).get("configurable", {}).get("checkpoint_id")
-        if before_id:
-            checked_id("before checkpoint_id", before_id)
-        ns = checkpoint_id = None
-        self._thread_id: str | None = None
-        if config is not None:
-            self._thread_id, _, checkpoint_id = ids_of(config)
-            ns = config["configurable"].get("checkpoint_ns")
-        self._query = listing.Query(ns, checkpoint_id, before_id or None, dict(filter or {}))
-        self._after: bytes | None = None
-        self._places: list[bytes] | None = None
-        self._all: listing.AllThreads | None = None
-        self._done = False
-
-    def _count(self) -> int:
-        if self._left is None or self._query.filter:
-            return PAGE
-        return min(PAGE, self._left)
-
-    def next_program(self) -> Program[Any] | None:
-        """Return the next program to run; None when the listing has ended."""
-        if self._done or (self._left is not None and self._left <= 0):
-            return None
-        if self._thread_id is None:
-            return self._next_of_all()
-        if self._query.checkpoint_ns is not None:
-            return listing.page_of_namespace(self._core, self._thread_id, self._query, self._after, self._count())
-        if self._places is None:
-            return listing.all_places(self._core, self._thread_id, self._query)
-        if not self._places:
-            return None
-        count = self._count()
-        places, self._places = self._places[:count], self._places[count:]
-        return listing.page_of_places(self._core, self._thread_id, self._query, places)
-
-    def _next_of_all(self) -> Program[Any]:
-        if self._all is None:
-            return listing.open_all(self._core)
-        return listing.page_of_all(self._core, self._all, self._query, self._count())
-
-    def take(self, answer: Any) -> list[CheckpointTuple]:
-        """Digest a program's value; return the tuples to hand out."""
-        if isinstance(answer, listing.AllThreads):
-            self._all = answer
-            return []
-        if isinstance(answer, listing.Page):
-            self._after = answer.after
-            self._done = answer.after is None
-            return self._counted(answer.tuples)
-        if self._thread_id is not None and self._places is None:
-            self._places = answer
-            return []
-        self._done = self._thread_id is None and not answer
-        return self._counted(answer)
-
-    def _counted(self, tuples: list[CheckpointTuple]) -> list[CheckpointTuple]:
-        if self._left is None:
-            return tuples
-        taken = tuples[: self._left]
-        self._left -= len(taken)
-        return taken
