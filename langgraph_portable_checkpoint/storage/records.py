@@ -8,7 +8,8 @@ for a leaf, text for itself, and `channels` names the channels that have a value
 checkpoint or its metadata holds anything but plain values, the shape is `[nil, channels]` and the leaves are
 `[serializer type, bytes]`.
 
-A pending write is a frame: u32 length of what follows, u16 length of the key, the key (`task_id NUL idx`), and a record
+A pending write is a frame: u32 length of what follows, u16 length of the key, the key (`task_id NUL idx`; where bodies are
+sealed, the hex of the task id's keyed digest stands for it), and a record
 `[17, refs, [task_id, idx, channel, task_path, entry]]`. Frames follow one another in the order of arrival.
 """
 
@@ -21,7 +22,7 @@ from typing import Any, Final
 
 from ..errors import CorruptRecordError
 from .codec import id_from_wire, id_to_wire, split_entries
-from .items import CHECKPOINT, SHAPE, WRITE, Parsed, Secrets, pack_record, parse_record
+from .items import CHECKPOINT, SHAPE, WRITE, Parsed, Secrets, digest_of, pack_record, parse_record
 from .sequences import Entry
 
 _MAX_INT: Final = 2**64 - 1
@@ -187,14 +188,20 @@ class WriteRecord:
     entry: Entry
 
 
-def write_key(task_id: str, idx: int) -> bytes:
+def task_name(task_id: str, secrets: Secrets) -> bytes:
+    """Spell a task in frame keys: its id, or a keyed digest of it where bodies are sealed."""
+    return digest_of(task_id.encode(), secrets.key).hex().encode() if secrets.sealer.sealed else task_id.encode()
+
+
+def write_key(task_id: str, idx: int, secrets: Secrets | None = None) -> bytes:
     """Name a pending write within its checkpoint."""
-    return f"{task_id}\0{idx}".encode()
+    task = task_id.encode() if secrets is None else task_name(task_id, secrets)
+    return task + b"\0%d" % idx
 
 
 def dump_write(write: WriteRecord, *, place: bytes, secrets: Secrets) -> bytes:
     """Encode a pending write as a frame. A sealed one is bound to its checkpoint and key."""
-    key = write_key(write.task_id, write.idx)
+    key = write_key(write.task_id, write.idx, secrets)
     body = [id_to_wire(write.task_id), write.idx, write.channel, write.task_path, write.entry.wire]
     record = pack_record(WRITE, write.entry.refs, body, secrets=secrets, place=place + b"\0" + key)
     rest = len(key).to_bytes(2, "big") + key + record

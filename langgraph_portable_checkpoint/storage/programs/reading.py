@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from ...envelope.model import MessageEnvelope
@@ -184,7 +184,8 @@ def derived_turns(
         return []
     _, known = yield from read_log(core, found.view, thread_id)
     mark = stamp(core, thread_id, ns, split_place(found.place)[1], channel=found.channel)
-    pending = with_known_error(pending_of(found.writes, failed_at=mark.at), [turn.record["error"] for turn in known])
+    pending = replace(pending_of(found.writes, failed_at=mark.at), finished=found.finished)
+    pending = with_known_error(pending, [turn.record["error"] for turn in known])
     turns = derive_turns(found.messages, stamp=mark, pending=pending, known=known)
     return (yield from _with_messages(core, found.view, thread_id, turns, media=media))
 

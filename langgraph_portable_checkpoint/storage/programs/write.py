@@ -17,7 +17,7 @@ from ..encoder import Encoder, Sink
 from ..known import Flat
 from ..layout import place as spell_place
 from ..layout import run_digest, split_place
-from ..records import WriteRecord, dump_checkpoint, dump_write, write_key
+from ..records import WriteRecord, dump_checkpoint, dump_write, task_name, write_key
 from ..sequences import Entry, Sequenced
 from ..view import HeldRecord, ThreadView
 from .core import MAX_ATTEMPTS, Core, broken, media_args, open_record, pairs, read_record, refuse, registered, unpair
@@ -330,7 +330,7 @@ def put_writes(
         marked = mark_stop(core, view, thread_id, place, task_id, writes) if stop else None
         stored = [*pairs(sink.items), *(yield from media_args(core, view, sink))]
         head = _head_of_writes(core, view, thread_id, place, fresh=fresh, token=token)
-        args = (*head, task_id.encode(), *stored, *_frame_args(view, place, frames), *_marked_args(place, marked))
+        args = (*head, task_name(task_id, view.secrets), *stored, *_frame_args(view, place, frames), *_marked_args(place, marked))
         script = Script("write", core.layout.thread(thread_id), args)
         reply = yield from registered(core, thread_id, script, None, fresh=fresh)
         refuse(reply, thread_id)
@@ -381,7 +381,7 @@ def _frame_args(view: ThreadView, place: bytes, writes: Mapping[int, WriteRecord
     args: list[bytes | int] = [len(writes)]
     for idx, write in writes.items():
         frame = dump_write(write, place=place, secrets=view.secrets)
-        args += (write_key(write.task_id, idx), b"set" if idx < 0 else b"keep", frame)
+        args += (write_key(write.task_id, idx, view.secrets), b"set" if idx < 0 else b"keep", frame)
     return args
 
 
