@@ -59,7 +59,7 @@ def put_secrets(calls: Calls, saver: Any, thread_id: str = "t") -> Any:
         saver,
         put,
         [("messages", [HumanMessage("secret-write", id="secret-message-id")]), ("n", "secret-write")],
-        "task",
+        "secret-task-id",
     )
     return put
 
