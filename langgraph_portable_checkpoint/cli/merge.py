@@ -42,13 +42,17 @@ def merge(
 
 
 def _lines(call: Call, name: str, as_thread: bool) -> list[dict[str, Any]]:
-    """Return the lines of a checkpoint as they are, and anything else as a checkpoint's lines."""
+    """Return a history as lines in one spelling, so that the same message is the same line.
+
+    Lines that have that spelling already are returned as they are; for Claude Code the published tool writes another.
+    """
     from ..dialects.export import export_messages
     from ..dialects.jsonl import Line, read_lines
 
     path = Path(name)
     if not as_thread and path.is_file() and read_history(path).dialect == "agent-checkpoint":
-        return [line.value for line in read_lines(read_bytes(path)) if isinstance(line, Line)]
+        lines = [line.value for line in read_lines(read_bytes(path)) if isinstance(line, Line)]
+        if not any(line.get("provider") == "anthropic" for line in lines):
+            return lines
     export = export_messages(history_of(call, name, as_thread=as_thread), "agent-checkpoint")
-    lines: list[dict[str, Any]] = export.payload["lines"]
-    return lines
+    return list(export.payload["lines"])

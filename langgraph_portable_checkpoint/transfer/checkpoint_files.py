@@ -75,7 +75,7 @@ def compare_histories(a: Sequence[MessageEnvelope], b: Sequence[MessageEnvelope]
 
 def _compared(envelope: MessageEnvelope) -> dict[str, str]:
     role = envelope["role"]
-    blocks = [block for block in envelope["content"] if block["type"] != "reasoning"]
+    blocks = [block for block in envelope["content"] if block["type"] != "reasoning" and block.get("text") != ""]
     said = [_bare(block) for block in blocks if block["type"] not in _CALLS]
     calls = [_bare(block, also=("id",)) for block in blocks if block["type"] in _CALLS]
     results = []

@@ -51,7 +51,7 @@ def published_exit(*arguments: object) -> int:
     try:
         published.main([str(argument) for argument in arguments])
     except SystemExit as stop:
-        return int(stop.code or 0)
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     return 0
 
 
@@ -260,6 +260,18 @@ def test_merge_never_writes_a_dangling_call(cli: Cli, checkpoint: Path) -> None:
     ran = cli("merge", more, checkpoint, "-o", out, "--json")
     assert ran.json["dropped"] == 1
     assert "c9" not in out.read_text()
+
+
+def test_merge_knows_a_message_in_the_published_tools_other_spelling(cli: Cli, corpus: Path, tmp_path: Path) -> None:
+    theirs, ours, out = (tmp_path / name for name in ("theirs.jsonl", "ours.jsonl", "out.jsonl"))
+    merges = 0
+    for session in sorted((corpus / "claude_code").glob("*.jsonl")):
+        if published_exit("save", session, "-o", theirs) or cli("save", session, "-o", ours).code:
+            continue  # one of the two finds no conversation in it
+        merged = cli("merge", theirs, ours, "-o", out, "--json").json
+        assert (merged["from_b"], merged["conflicts"]) == (0, []), session.name
+        merges += merged["messages"] > 0
+    assert merges > 2
 
 
 def test_merge_keeps_what_is_said_twice_on_purpose(cli: Cli, checkpoint: Path) -> None:
