@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langgraph.channels import DeltaChannel
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
@@ -143,3 +143,19 @@ def test_a_node_after_the_answer_leaves_the_turn_complete(saver: Any) -> None:
     graph = builder.add_edge(START, "say").add_edge("say", "rest").add_edge("rest", END).compile(checkpointer=saver)
     graph.invoke({"messages": HumanMessage("q")}, CONFIG)
     assert outline(saver, "t") == [("complete", ["q", "a"])]
+
+
+def test_a_join_that_waits_for_nothing_leaves_the_derived_turn_complete_too(saver: Any) -> None:
+    def tool(state: Any) -> Any:
+        return {"messages": ToolMessage("done", tool_call_id="c")}
+
+    call = AIMessage("", tool_calls=[{"name": "x", "args": {}, "id": "c"}])
+    builder = StateGraph(Chat).add_node("say", lambda state: {"messages": call}).add_edge(START, "say")
+    builder.add_node("one", tool).add_node("two", lambda state: {}).add_node("both", lambda state: {})
+    builder.add_edge("say", "one").add_edge("say", "two").add_edge(["one", "two"], "both")
+    graph = builder.compile(checkpointer=saver)
+    graph.invoke({"messages": HumanMessage("q")}, CONFIG)
+    (stored,) = saver.turns("t")
+    head = graph.get_state(CONFIG).config["configurable"]["checkpoint_id"]
+    (derived,) = saver.turns("t", checkpoint_id=head)
+    assert stored.status == derived.status == "complete"

@@ -163,7 +163,7 @@ def conversation(core: Core, thread_id: str, ns: str, checkpoint_id: str | None)
         channel or "messages",
         messages_of(decoder, entries),
         [(write.task_id, write.channel, _value(decoder, write.entry)) for write in writes],
-        is_finished(dict.fromkeys(record.values, True)),
+        is_finished({name: _told(decoder, name, entry) for name, entry in record.values.items()}),
         decoder,
     )
 
@@ -173,6 +173,11 @@ def _value(decoder: Decoder, entry: Entry) -> Any:
         return decoder.value(entry)
     except NotAtHandError:
         return None
+
+
+def _told(decoder: Decoder, name: str, entry: Entry) -> Any:
+    """Return a channel's value where it tells whether the run is finished; that there is one tells enough elsewhere."""
+    return _value(decoder, entry) if name.startswith(("join:", "__pregel_tasks")) else True
 
 
 def derived_turns(

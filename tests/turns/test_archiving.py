@@ -1,0 +1,109 @@
+"""One thread as one JSON document: self-contained, whole or not at all, and exactly back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from langgraph_portable_checkpoint.errors import (
+    CorruptRecordError,
+    FutureVersionError,
+    InvalidIdError,
+    ThreadExistsError,
+    ThreadNotFoundError,
+)
+from tests.saver.calls import Calls
+from tests.saver.conftest import SaverFactory, calls
+from tests.turns.scenes import PNG, SCENES, Talk, answered, picture, play, thread_id_of
+from tests.turns.shapes import outline
+
+__all__ = ["calls"]
+
+
+def exact(messages: list[Any]) -> bytes:
+    return JsonPlusSerializer().dumps_typed(messages)[1]
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_a_thread_made_of_an_archive_has_exactly_the_same_messages(saver: Any, calls: Calls, scene: str) -> None:
+    talk = play(saver, [scene])[scene]
+    text, before = calls.run(saver, "to_json", thread_id_of(scene)), exact(talk.messages)
+    saver.delete_thread(thread_id_of(scene))
+    archive = calls.run(saver, "from_json", text, thread_id="copy")
+    copy = Talk(saver, "copy")
+    assert exact(copy.messages) == before
+    assert [len(texts) for _, texts in outline(saver, "copy")] == [turn.record["count"] for turn in archive.turns]
+    copy.ask("one more", answered("sure"))
+    assert outline(saver, "copy")[-1] == ("complete", ["one more", "sure"])
+
+
+def test_media_are_in_the_archive_once_and_as_they_were(saver: Any, tmp_path: Path, make_saver: SaverFactory) -> None:
+    kept = make_saver(media_store=tmp_path / "media")
+    talk = Talk(kept, "t")
+    talk.ask(picture("look", PNG), answered("a dot"))
+    talk.ask(picture("again", PNG), answered("the same dot"))
+    before = exact(talk.messages)
+    text = kept.to_json("t")
+    assert [entry["size_bytes"] for entry in json.loads(text)["media"]] == [len(PNG)]
+    saver.from_json(text, thread_id="u")
+    assert exact(Talk(saver, "u").messages) == before
+
+
+def test_an_archive_is_read_from_text_bytes_and_path(saver: Any, tmp_path: Path) -> None:
+    play(saver, ["plain"])
+    path = tmp_path / "thread.json"
+    text = saver.to_json(thread_id_of("plain"), path)
+    assert path.read_text() == text
+    found = [saver.from_json(source) for source in (text, text.encode(), path, str(path), "\n " + text)]
+    assert all(archive == found[0] for archive in found)
+    assert found[0].thread_id == thread_id_of("plain")
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(saver: Any, tmp_path: Path) -> None:
+    play(saver, ["plain"])
+    path = tmp_path / "thread.json"
+    path.write_text("old")
+    with pytest.raises(ThreadNotFoundError, match="never seen"):
+        saver.to_json("never seen", path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_thread_that_is_there_is_not_written_over(saver: Any, calls: Calls) -> None:
+    talk = play(saver, ["plain"])["plain"]
+    text, before = saver.to_json(thread_id_of("plain")), talk.messages
+    with pytest.raises(ThreadExistsError):
+        calls.run(saver, "from_json", text, thread_id=thread_id_of("plain"))
+    assert talk.messages == before
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"v": 2}, FutureVersionError),
+        ({"format": "something else"}, CorruptRecordError),
+        ({"messages": []}, CorruptRecordError),
+        ({"turns": None}, CorruptRecordError),
+    ],
+)
+def test_what_is_no_archive_is_refused_and_makes_no_thread(saver: Any, change: Any, error: Any) -> None:
+    play(saver, ["plain"])
+    document = {**json.loads(saver.to_json(thread_id_of("plain"))), **change}
+    with pytest.raises(error):
+        saver.from_json(json.dumps(document), thread_id="u")
+    assert saver.thread_info("u") is None
+
+
+def test_an_id_that_is_none_is_refused(saver: Any) -> None:
+    with pytest.raises(InvalidIdError):
+        saver.to_json(7)
+
+
+def test_a_thread_without_a_conversation_is_an_archive_without_turns(saver: Any) -> None:
+    play(saver, ["emptied"])
+    archive = saver.from_json(saver.to_json("emptied"), thread_id="copy")
+    assert (archive.turns, Talk(saver, "copy").messages) == ((), [])
