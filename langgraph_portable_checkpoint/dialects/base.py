@@ -115,6 +115,7 @@ class Target:
         plain_arguments: Arguments that no request can hold (NaN, lone surrogates) count as invalid; without it the
             renderer deals with them.
         text_with_calls: Assistant text and calls may stand in one message.
+        own_text_with_calls: They may where the message is the target's own.
         calls_last: Nothing may stand behind a message's calls.
         blank_text: Texts without a non-space character may stand.
         media: Rules by (role, type); a missing entry means not supported. None: everything is.
@@ -151,6 +152,7 @@ class Target:
     invalid_arguments: bool = True
     plain_arguments: bool = False
     text_with_calls: bool = True
+    own_text_with_calls: bool = True
     calls_last: bool = False
     blank_text: bool = True
     media: Mapping[tuple[str, str], MediaRule] | None = None

@@ -104,6 +104,7 @@ class Mistral:
             invalid_arguments=False,
             plain_arguments=True,
             text_with_calls=options.profile is not None and version.content_with_calls,
+            own_text_with_calls=options.profile is None or version.content_with_calls,
             blank_text=False,
             media=narrow_media(_media(version, options), options.model),
             tool_media="user",

@@ -291,7 +291,7 @@ def _order_within(conversation: list[Placed], parts: Parts) -> list[Placed]:
         if target.calls_last and content[len(others) :] != calls and not _is_own(placed, target):
             parts.lose("calls_last", "reordered", placed, action="the calls were put last")
             placed = with_content(placed, others + calls)
-        if target.text_with_calls or _is_own(placed, target):
+        if target.text_with_calls or (target.own_text_with_calls and _is_own(placed, target)):
             out.append(placed)
         else:
             parts.lose("text_with_calls", "moved", placed, action="text and calls became two messages")

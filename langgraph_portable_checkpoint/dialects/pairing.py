@@ -268,12 +268,12 @@ class _Pairing:
             yield call, _made_result(self.conversation[position], call)
 
     def _report_order(self, position: int, found: list[Call]) -> None:
-        for step, call in enumerate(found, 1):
-            result = call.result or 0
-            if result != position + step:
-                placed = self.conversation[result]
+        places = range(position + 1, position + 1 + len(found))
+        direct = {call.result for call in found} == set(places)
+        for place, call in zip(places, found, strict=True):
+            if call.result != place:
+                placed = self.conversation[call.result or 0]
                 self._change(self.conversation[position + 1])
-                direct = result <= position + len(found)
                 self.report.add(
                     self.target.rule("result_order" if direct else "late_result"),
                     "reordered",

@@ -52,13 +52,28 @@ def entries(payload: dict[str, Any], dialect: str) -> list[dict[str, Any]]:
 
 
 def breaches(payload: dict[str, Any], dialect: str, profile: str | None) -> list[str]:
-    """What the oracles of a target say against a payload that is followed by a user message."""
+    """What the oracles of a target say against a payload that is followed by a user message.
+
+    Without a profile Mistral's payload must fit all tokenizers from v3 on; Mistral's own messages go back as they were,
+    so with text and calls in one from v7 on, with thinking from v11 on.
+    """
     found = entries(payload, dialect)
     if dialect == "mistral":
         followed = [*found, {"role": "user", "content": "Go on."}] if found[-1]["role"] == "assistant" else found
-        versions = [profile] if profile else oracle_mistral.VERSIONS[2:]
+        versions = [profile] if profile else oracle_mistral.VERSIONS[_oldest(found) :]
         said = [f"{version}: {one}" for version in versions for one in oracle_mistral.breaches(followed, version)]
         return said + oracle_mistral.unknown_to_sdk(found)
     shape = "groq" if profile == "groq" else dialect
     strict = dialect != "openai-chat" or profile in (None, "openai", "groq")
     return oracle_shapes.breaches(shape, found) if strict else []
+
+
+def _oldest(messages: list[dict[str, Any]]) -> int:
+    """Position in VERSIONS of the oldest tokenizer that can have made such messages."""
+    thinks = any(
+        chunk["type"] == "thinking"
+        for message in messages
+        for chunk in (message.get("content") if isinstance(message.get("content"), list) else [])
+    )
+    both = any(message.get("content") and message.get("tool_calls") for message in messages)
+    return 4 if thinks else 3 if both else 2

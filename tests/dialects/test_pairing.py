@@ -92,6 +92,11 @@ def test_results_are_moved_behind_their_call_and_a_waiting_user_after_them() -> 
     assert [one[0] for one in chat(history)] == ["user", "assistant", "tool", "tool", "user", "assistant"]
 
 
+def test_results_behind_a_waiting_user_are_late_and_not_out_of_order() -> None:
+    history = [user("hi"), assistant(call("a"), call("b")), user("hurry"), result("a"), result("b")]
+    assert {(loss.rule, loss.kind) for loss in export_messages(history, "openai-chat").report} == {("C1", "reordered")}
+
+
 def test_an_id_that_comes_back_belongs_to_the_latest_open_call() -> None:
     history = [
         user("hi"),
