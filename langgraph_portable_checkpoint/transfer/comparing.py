@@ -22,6 +22,12 @@ from ..storage.known import Flat
 from ..storage.messages import OPTIONS, STANDARD
 
 _STRICT: Final = (OPTIONS & ~ormsgpack.OPT_REPLACE_SURROGATES) | ormsgpack.OPT_PASSTHROUGH_TUPLE
+_PLAIN: Final = (
+    ormsgpack.OPT_PASSTHROUGH_TUPLE
+    | ormsgpack.OPT_PASSTHROUGH_SUBCLASS
+    | ormsgpack.OPT_SORT_KEYS
+    | (OPTIONS & ~ormsgpack.OPT_REPLACE_SURROGATES & ~ormsgpack.OPT_NON_STR_KEYS)
+)
 _ATOMS: Final = (str, int, bytes, bytearray, complex, type(None))
 Step = Iterable[tuple[str, Any, Any]]
 
@@ -33,7 +39,7 @@ def difference_of_tuples(copy: CheckpointTuple, source: CheckpointTuple) -> str 
     saver promises them.
     """
     found = difference_of_rest(parent_of(copy), copy.checkpoint, copy.metadata, source)
-    found = found or difference(by_task(copy.pending_writes), by_task(source.pending_writes), "writes")
+    found = found or difference_of_writes(copy.pending_writes, source)
     return found or _of_channels(copy.checkpoint["channel_values"], source.checkpoint["channel_values"])
 
 
@@ -43,6 +49,10 @@ def difference_of_rest(
     """Compare everything of a checkpoint but its channel values and writes."""
     if parent_id != parent_of(source):
         return "parent: another one"
+    copy_rest = [{**checkpoint, "channel_values": None}, metadata]
+    source_rest = [{**source.checkpoint, "channel_values": None}, source.metadata]
+    if _same_plain(copy_rest, source_rest):
+        return None
     steps = (
         ("checkpoint", {**checkpoint, **_UNCOMPARED}, {**source.checkpoint, **_UNCOMPARED}),
         ("versions", checkpoint["channel_versions"], source.checkpoint["channel_versions"]),
@@ -54,6 +64,28 @@ def difference_of_rest(
         if found is not None:
             return found
     return None
+
+
+def _same_plain(left: Any, right: Any) -> bool:
+    """Tell in one comparison whether two plain structures are the same; False when it cannot."""
+    try:
+        return ormsgpack.packb(left, None, _PLAIN) == ormsgpack.packb(right, None, _PLAIN)
+    except TypeError:
+        return False
+
+
+def difference_of_writes(copy: Iterable[tuple[str, str, Any]] | None, source: CheckpointTuple) -> str | None:
+    """Compare pending writes, task by task."""
+    tasks, meant = by_task(copy), by_task(source.pending_writes)
+    for task_id, writes in meant.items():
+        if [channel for channel, _ in tasks.get(task_id, ())] != [channel for channel, _ in writes]:
+            break
+        for (channel, value), (_, original) in zip(tasks[task_id], writes, strict=True):
+            if (found := difference_of_values(value, original, channel)) is not None:
+                return f"writes: {found}"
+    else:
+        return None if tasks.keys() == meant.keys() else "writes: of another task"
+    return "writes: other ones"
 
 
 _UNCOMPARED: Final = {"channel_values": None, "channel_versions": None, "versions_seen": None}
@@ -109,9 +141,12 @@ def flatten(value: Any) -> Flat | None:
     if not STANDARD.issuperset(kinds) or any(message.__pydantic_extra__ for message in value):
         return None
     try:
-        return Flat(kinds, b"".join([ormsgpack.packb(message.__dict__, None, _STRICT) for message in value]))
+        whole = ormsgpack.packb([message.__dict__ for message in value], None, _STRICT)
     except TypeError:
         return None
+    return Flat(
+        kinds, whole[1 if len(value) < 16 else 3 if len(value) < 65536 else 5 :]
+    )  # without msgpack's array header
 
 
 def difference(left: Any, right: Any, path: str) -> str | None:

@@ -28,7 +28,7 @@ Outcome = Literal["copied", "completed", "unchanged", "skipped"]
 POLICIES: Final = ("refuse", "skip", "overwrite", "as-new")
 MAX_DIFFERENCES: Final = 1000
 MAX_NEW_NAMES: Final = 1000
-CHECKPOINTS_AT_ONCE: Final = 16
+CHECKPOINTS_AT_ONCE: Final = 32
 """How many checkpoints are in memory at a time."""
 
 

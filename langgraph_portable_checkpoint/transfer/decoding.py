@@ -17,7 +17,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from ..saver import PortableRedisSaver
 from ..storage.messages import STANDARD
 
-MAX_MESSAGES: Final = 20_000
+MAX_MESSAGES: Final = 5_000
 
 
 class _Once:

@@ -21,7 +21,14 @@ from ..storage.layout import place as spell_place
 from ..storage.programs import bulk
 from ..storage.programs.core import Core
 from ..storage.sequences import Entry, common_prefix
-from .comparing import by_task, difference, difference_of_names, difference_of_rest, difference_of_tuples, flatten
+from .comparing import (
+    difference,
+    difference_of_names,
+    difference_of_rest,
+    difference_of_tuples,
+    difference_of_writes,
+    flatten,
+)
 from .inventory import Inventory, read
 from .steps import Moves, Place, Run
 
@@ -75,7 +82,7 @@ class _Stored:
         record, decoder = copy.record, copy.decoder
         found = difference_of_rest(record.parent_id, record.checkpoint, record.metadata, source)
         writes = ((write.task_id, write.channel, decoder.value(write.entry)) for write in copy.writes)
-        found = found or difference(by_task(writes), by_task(source.pending_writes), "writes")
+        found = found or difference_of_writes(writes, source)
         values = source.checkpoint["channel_values"]
         found = found or difference_of_names(record.values, values)
         if found is not None:
