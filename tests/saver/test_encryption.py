@@ -25,6 +25,7 @@ from tests.saver.zoo import ZOO
 SECRETS = [
     *("secret-question", "secret-argument", "secret-result", "secret-metadata", "secret-run-id", "secret-message-id"),
     *("secret-call-id", "secret-write", "secret-dict-key", "secret-list-entry", "secret-name", "secret-signature"),
+    "secret-task-id",
 ]
 
 
