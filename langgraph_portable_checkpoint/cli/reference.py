@@ -51,7 +51,8 @@ seeds its messages from there can go on from any conversation, of any tool that 
     portable-checkpoint save session.jsonl -o checkpoint.jsonl
     portable-checkpoint resume checkpoint.jsonl -- python examples/seed_openai.py "And Italy?" --print-request
 
-What that saves against running the conversation again: `python -m benchmarks.resume_cost`.
+What that saves against running the conversation again: `python -m benchmarks.resume_cost`. How long the commands take
+to start: `python -m benchmarks.command_line`.
 """
 
 

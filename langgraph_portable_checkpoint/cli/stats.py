@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ..errors import ThreadNotFoundError
+from ..errors import ServerReadOnlyError
 from .call import THREADS, Call, command
 from .output import Output, safe_line, shown_bytes
 from .sizes import sizes_of_threads
@@ -19,6 +19,7 @@ from .sizes import sizes_of_threads
 if TYPE_CHECKING:
     from ..saver import PortableRedisSaver
     from ..storage.programs.reading import ThreadInfo
+    from ..transfer.measuring import Stats
 
 PAGE: Final = 100
 _NAMES: Final = {
@@ -63,20 +64,52 @@ def stats(
     top: Annotated[int, typer.Option(min=0, help="How many of the largest threads to list.")] = 10,
 ) -> None:
     """Say what memory goes where, as the server counts it: by thread, by part, by turn and checkpoint."""
+    from ..transfer.measuring import stats as measure
+
     saver = call.saver()
     if thread_id is not None:
-        info = saver.thread_info(thread_id)
-        if info is None:
-            raise ThreadNotFoundError(f"there is no thread {thread_id!r} here.")
-        row = _row(info, sizes_of_threads(saver, [thread_id])[0])
-        _write(call.output, row, heading=f"thread {safe_line(thread_id)}")
+        _write(call.output, _row_of(measure(saver, thread_id), thread_id), heading=f"thread {safe_line(thread_id)}")
         return
+    try:
+        _write_all(call.output, _totals(saver, call.output, top))
+    except ServerReadOnlyError:  # this user may not ask for MEMORY USAGE
+        row = _row_of(measure(saver), None)
+        _write(call.output, row, heading=f"{row['threads']} threads")
+
+
+def _totals(saver: PortableRedisSaver, output: Output, top: int) -> _Totals:
     totals = _Totals()
-    with call.output.progress("threads") as progress:
+    with output.progress("threads") as progress:
         for row in _rows(saver):
             totals.add(row, top)
             progress.advance()
-    _write_all(call.output, totals)
+    return totals
+
+
+def _row_of(found: Stats, thread_id: str | None) -> dict[str, Any]:
+    """Return what the library measured, in all of one thread or of all threads."""
+    size = found.size_bytes
+    return {
+        "thread_id": thread_id,
+        "threads": found.threads,
+        "bytes": size,
+        "turns": found.turns,
+        "checkpoints": found.checkpoints,
+        **_shares(size, found.turns, found.checkpoints),
+        "parts": dict(found.bytes_by_part),
+        "items": dict(found.items),
+        "item_bytes": dict(found.item_bytes),
+        "measured": found.measured,
+        "first_checkpoint_bytes": round(found.oldest_checkpoint_bytes),
+        "last_checkpoint_bytes": round(found.newest_checkpoint_bytes),
+    }
+
+
+def _shares(size: int, turns: int, checkpoints: int) -> dict[str, int | None]:
+    return {
+        "bytes_per_turn": round(size / turns) if turns else None,
+        "bytes_per_checkpoint": round(size / checkpoints) if checkpoints else None,
+    }
 
 
 def _rows(saver: PortableRedisSaver) -> Iterator[dict[str, Any]]:
@@ -98,8 +131,7 @@ def _row(info: ThreadInfo, parts: dict[str, int]) -> dict[str, Any]:
         "bytes": size,
         "turns": info.turns,
         "checkpoints": info.checkpoints,
-        "bytes_per_turn": round(size / info.turns) if info.turns else None,
-        "bytes_per_checkpoint": round(size / info.checkpoints) if info.checkpoints else None,
+        **_shares(size, info.turns, info.checkpoints),
         "parts": parts,
     }
 
@@ -115,6 +147,13 @@ def _write(output: Output, row: dict[str, Any], *, heading: str) -> None:
             output.write(f"{shown_bytes(row[f'bytes_per_{name}']):>10}  per {name}")
     for part, size in sorted(row["parts"].items(), key=lambda pair: -pair[1]):
         output.write(f"{shown_bytes(size):>10}  {_NAMES.get(part, part)}")
+    for kind, count in row.get("items", {}).items():
+        output.write(f"{shown_bytes(row['item_bytes'][kind]):>10}  as stored in {count} {kind}")
+    if "last_checkpoint_bytes" in row:
+        first, last = (shown_bytes(row[f"{end}_checkpoint_bytes"]) for end in ("first", "last"))
+        output.write(f"growth: a checkpoint's own record and writes took {first} at first and take {last} now")
+    if not row.get("measured", True):
+        output.write("(summed up from the values; this user may not ask the server with MEMORY USAGE)")
 
 
 def _write_all(output: Output, totals: _Totals) -> None:
@@ -123,8 +162,7 @@ def _write_all(output: Output, totals: _Totals) -> None:
         "bytes": totals.bytes,
         "turns": totals.turns,
         "checkpoints": totals.checkpoints,
-        "bytes_per_turn": round(totals.bytes / totals.turns) if totals.turns else None,
-        "bytes_per_checkpoint": round(totals.bytes / totals.checkpoints) if totals.checkpoints else None,
+        **_shares(totals.bytes, totals.turns, totals.checkpoints),
         "parts": dict(totals.parts),
     }
     largest = [row for *_, row in sorted(totals.largest, key=lambda found: (-found[0], found[1]))]

@@ -19,6 +19,7 @@ from langgraph_portable_checkpoint.cli.threads import row_of
 from langgraph_portable_checkpoint.saver import PortableRedisSaver
 from tests.cli.conftest import ROOT, Cli
 from tests.cli.threads import PNG, graph_on, talk
+from tests.conftest import AclUser
 from tests.servers import Room
 
 
@@ -130,6 +131,18 @@ def test_stats_add_up(on_server: Cli, saver: PortableRedisSaver) -> None:
     assert [row["thread_id"] for row in found["largest"]] == ["large"]
     assert each["large"]["bytes"] > 40_000
     assert "messages and values" in on_server("stats").out
+    assert each["large"]["items"]["messages"] == 4
+    assert "growth: " in on_server("stats", "large").out
+
+
+def test_stats_are_summed_up_where_the_server_may_not_be_asked(acl_user: AclUser, cli: Cli) -> None:
+    place = ("--redis-url", acl_user.url, "--prefix", acl_user.room.prefix)
+    with PortableRedisSaver.from_url(acl_user.url, prefix=acl_user.room.prefix) as own:
+        talk(own, "t", "x" * 10_000)
+    for arguments in (("stats", "t"), ("stats",)):
+        ran = cli(*arguments, *place, "--json")
+        assert (ran.code, ran.json["measured"], ran.json["turns"]) == (0, False, 1), ran.err
+        assert ran.json["bytes"] > 20_000
 
 
 def test_delete_says_what_goes_and_needs_a_yes(on_server: Cli, saver: PortableRedisSaver) -> None:
