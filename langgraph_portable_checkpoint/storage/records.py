@@ -8,8 +8,8 @@ for a leaf, text for itself, and `channels` names the channels that have a value
 checkpoint or its metadata holds anything but plain values, the shape is `[nil, channels]` and the leaves are
 `[serializer type, bytes]`.
 
-A pending write is a frame: u32 length of what follows, u16 length of the key, the key (`task_id NUL idx`; where bodies are
-sealed, the hex of the task id's keyed digest stands for it), and a record
+A pending write is a frame: u32 length of what follows, u16 length of the key, the key (`task_id NUL idx`; where bodies
+are sealed, the hex of the task id's keyed digest stands for it), and a record
 `[17, refs, [task_id, idx, channel, task_path, entry]]`. Frames follow one another in the order of arrival.
 """
 

@@ -330,7 +330,8 @@ def put_writes(
         marked = mark_stop(core, view, thread_id, place, task_id, writes) if stop else None
         stored = [*pairs(sink.items), *(yield from media_args(core, view, sink))]
         head = _head_of_writes(core, view, thread_id, place, fresh=fresh, token=token)
-        args = (*head, task_name(task_id, view.secrets), *stored, *_frame_args(view, place, frames), *_marked_args(place, marked))
+        task = task_name(task_id, view.secrets)
+        args = (*head, task, *stored, *_frame_args(view, place, frames), *_marked_args(place, marked))
         script = Script("write", core.layout.thread(thread_id), args)
         reply = yield from registered(core, thread_id, script, None, fresh=fresh)
         refuse(reply, thread_id)
