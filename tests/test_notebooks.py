@@ -95,7 +95,8 @@ def test_a_notebook_is_stored_with_what_it_says(name: str) -> None:
     def without_sizes(cells: list[str]) -> list[str]:
         return [SIZES.sub("sizes", cell) for cell in cells]
 
-    assert without_sizes(_stored(name)) == without_sizes(_ran(name))
+    again = "run jupyter execute --inplace notebooks/*.ipynb"
+    assert without_sizes(_stored(name)) == without_sizes(_ran(name)), again
 
 
 def test_stored_notebooks_name_no_folder_of_the_machine_that_ran_them() -> None:
