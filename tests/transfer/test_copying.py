@@ -391,3 +391,33 @@ def test_a_copy_that_is_killed_at_any_moment_is_completed_by_the_next(server: Ro
         for thread in range(12):
             assert_same_thread(target, source, f"t{thread:02}")
         assert copy_threads(source, target).unchanged == 12
+
+
+def test_turns_are_dated_by_their_checkpoints_and_not_by_the_copy(ours: OpenSaver) -> None:
+    source, target, place = InMemorySaver(), ours(), config("t")
+    for turn in range(2):
+        made = checkpoint(
+            {"messages": [HumanMessage(f"q{n}", id=f"h{n}") for n in range(turn + 1)]}, {"messages": turn + 1}
+        )
+        made["ts"] = f"2020-01-0{turn + 1}T00:00:00+00:00"
+        place = source.put(place, made, metadata(turn), made["channel_versions"])
+    copy_threads(source, target)
+    (turn,) = target.turns("t")
+    assert [turn.record["started_at"][:10], turn.record["updated_at"][:10]] == ["2020-01-01", "2020-01-02"]
+
+
+def test_a_copied_thread_has_the_turns_of_one_that_ran_here(ours: OpenSaver) -> None:
+    here, source, target = ours("here"), InMemorySaver(), ours("there")
+    for saver in (here, source):
+        for turn in range(3):
+            _chat(saver).invoke({"messages": [HumanMessage(f"question {turn}")]}, {"configurable": {"thread_id": "t"}})
+    copy_threads(source, target)
+    shown = [
+        [
+            (turn.record["turn"], turn.record["status"], [m["content"] for m in turn.messages])
+            for turn in saver.turns("t")
+        ]
+        for saver in (here, target)
+    ]
+    assert shown[0] == shown[1]
+    assert len(shown[0]) == 3

@@ -108,7 +108,7 @@ def put_many(core: Core, thread_id: str, operations: Iterable[Operation]) -> Pro
     Round trips: 1 for each `WINDOW_CALLS` calls or `WINDOW_BYTES` bytes, and those of the reads that `put` makes.
     """
     core.check_open()
-    steady = replace(core, on_conflict="allow")
+    steady = replace(core, on_conflict="allow", now_ms=_Clock(core.now_ms))
     window = _Window()
     for operation in operations:
         if core.views.get(thread_id) is None:
@@ -134,8 +134,10 @@ def _program(core: Core, thread_id: str, operation: Operation) -> Program[Any]:
             task_id=operation.task_id,
             task_path=operation.task_path,
         )
+    if isinstance(core.now_ms, _Clock):
+        core.now_ms.set(operation.checkpoint)
     return put(
-        replace(core, now_ms=_clock_of(operation.checkpoint, core.now_ms)),
+        core,
         thread_id,
         operation.checkpoint_ns,
         operation.checkpoint,
@@ -145,13 +147,23 @@ def _program(core: Core, thread_id: str, operation: Operation) -> Program[Any]:
     )
 
 
-def _clock_of(checkpoint: Checkpoint, now_ms: Callable[[], int]) -> Callable[[], int]:
-    try:
-        at = datetime.fromisoformat(checkpoint["ts"])
-        stamp_ms = int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return now_ms
-    return lambda: stamp_ms
+class _Clock:
+    """Shows the time of the checkpoint at hand, and real time where it has none."""
+
+    def __init__(self, real: Callable[[], int]) -> None:
+        self._real = real
+        self._shown: int | None = None
+
+    def set(self, checkpoint: Checkpoint) -> None:
+        """Show the time of a checkpoint."""
+        try:
+            at = datetime.fromisoformat(checkpoint["ts"])
+            self._shown = int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            self._shown = None
+
+    def __call__(self) -> int:
+        return self._real() if self._shown is None else self._shown
 
 
 def _run_ahead(core: Core, thread_id: str, operation: Operation, window: _Window) -> Program[None]:
