@@ -7,17 +7,21 @@ LangGraph, a client or a template engine before a command runs that needs it.
 
 from __future__ import annotations
 
-from typing import NoReturn
+from importlib.util import find_spec
+from typing import Final, NoReturn
+
+_PACKAGES: Final = ("typer", "rich", "jinja2")
+"""What the extra `cli` installs."""
 
 
 def main() -> NoReturn:
     """Run the command that the process's arguments name, and end the process with its exit code."""
-    try:
-        from .app import run
-    except ModuleNotFoundError as error:
-        if error.name not in {"typer", "rich", "jinja2"}:
-            raise
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing:
         raise SystemExit(
-            f"portable-checkpoint: {error.name} is not installed. pip install 'langgraph-portable-checkpoint[cli]'"
-        ) from None
+            f"portable-checkpoint: {', '.join(missing)} is not installed. "
+            "pip install 'langgraph-portable-checkpoint[cli]'"
+        )
+    from .app import run
+
     raise SystemExit(run())

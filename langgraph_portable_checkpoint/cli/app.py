@@ -7,6 +7,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Annotated, Any, Final, NoReturn
 
@@ -67,7 +68,8 @@ def _module_of(function: Any) -> str:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code. Never raises but for what ends the process."""
     _settle_streams()
-    signal.signal(signal.SIGTERM, _terminate)
+    with suppress(ValueError):  # only the main thread may
+        signal.signal(signal.SIGTERM, _terminate)
     output = Output()
     try:
         code = program()(arguments, prog_name=NAME, standalone_mode=False, obj=output)

@@ -278,6 +278,19 @@ def test_help_starts_without_anything_heavy() -> None:
     )
 
 
+@pytest.mark.parametrize("package", ["typer", "rich", "jinja2"])
+def test_without_the_extra_the_program_says_how_to_install_it(package: str) -> None:
+    code = (
+        "import importlib.util as u; found = u.find_spec\n"
+        f"u.find_spec = lambda name: None if name == '{package}' else found(name)\n"
+        "from langgraph_portable_checkpoint.cli import main; main()"
+    )
+    shown = subprocess.run([sys.executable, "-c", code, "--help"], cwd=ROOT, capture_output=True, text=True)
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert package in shown.stderr
+    assert "langgraph-portable-checkpoint[cli]" in shown.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
