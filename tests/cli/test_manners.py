@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -250,6 +252,21 @@ def test_a_full_disk_is_one_line_and_exit_four(tmp_path: Path) -> None:
         ):
             assert (ran.code, len(ran.err.splitlines())) == (exits.SERVER, 1), ran.err
             assert "No space left" in ran.err
+
+
+def test_a_disk_that_fills_up_while_writing_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    history, out = tmp_path / "h.json", tmp_path / "out.json"
+    history.write_text(json.dumps([{"role": "user", "content": "x" * 100_000}]))
+    out.write_text("old")
+    ran = process("convert", history, "--to", "otel", "-o", out, preexec_fn=_small_files_only)
+    assert (ran.code, len(ran.err.splitlines())) == (exits.SERVER, 1), ran.err
+    assert str(out) in ran.err
+    assert out.read_text() == "old"
+    assert sorted(tmp_path.iterdir()) == [history, out]
+
+
+def _small_files_only() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 
 
 def test_json_is_ascii_where_the_output_is_not_utf8(tmp_path: Path) -> None:
