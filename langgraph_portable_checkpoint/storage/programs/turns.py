@@ -8,7 +8,7 @@ derived anew and compared with the stored one, which takes one read more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -46,20 +46,20 @@ class Tail:
         turns: How many turns it has.
         last: The last turn's record, as stored or opened.
         entries: The messages it covers; None when this client has not read that checkpoint.
-        mark: SHA-1 of the last turn's record as stored, so that it is replaced only where nobody else has changed it;
-            None when it is not known, or `last` is the record as stored.
+        stored: The last turn's record as stored, so that it is replaced only where nobody else has changed it; None
+            when that is not known, or `last` is it.
     """
 
     place: bytes
     turns: int
     last: TurnRecord | bytes | None
     entries: list[Entry] | None
-    mark: bytes | None = None
+    stored: bytes | None = None
 
     @property
-    def known_mark(self) -> bytes | None:
-        """The mark, if it can be told."""
-        return mark_of(self.last) if isinstance(self.last, bytes) else self.mark
+    def as_stored(self) -> bytes | None:
+        """The last turn's record as stored, if that is known."""
+        return self.last if isinstance(self.last, bytes) else self.stored
 
 
 def mark_of(data: bytes) -> bytes:
@@ -164,16 +164,19 @@ def opened(view: ThreadView, tail: Tail, thread_id: str) -> TurnRecord | None:
     return load_turn(unseal(view, turn_field(tail.turns - 1), tail.last, where=where), where=where)
 
 
-def turn_messages(decoder: Decoder, entries: Sequence[Entry], messages: Sequence[Any]) -> list[TurnMessage]:
+def turn_messages(
+    decoder: Callable[[], Decoder], entries: Sequence[Entry], messages: Sequence[Any]
+) -> list[TurnMessage]:
     """See messages as the turn log does; those with media from their envelopes, which name the media."""
     return [_turn_message(decoder, entry, message) for entry, message in zip(entries, messages, strict=True)]
 
 
-def _turn_message(decoder: Decoder, entry: Entry, message: Any) -> TurnMessage:
-    heavy = is_heavy(message)
-    fact = None if heavy else fact_of_message(message)
-    if (fact is None or fact.media) and decoder.has(entry.refs[0]) and decoder.open(entry.refs[0]).kind == MESSAGE:
-        return _stored_message(decoder, entry)
+def _turn_message(decoder: Callable[[], Decoder], entry: Entry, message: Any) -> TurnMessage:
+    fact = None if is_heavy(message) else fact_of_message(message)
+    if fact is None or fact.media:
+        opener, ref = decoder(), entry.refs[0]
+        if opener.has(ref) and opener.open(ref).kind == MESSAGE:
+            return _stored_message(opener, entry)
     message_id = message.id if isinstance(message.id, str) else None
     return TurnMessage(entry.refs[0], message_id, fact or fact_of_message(message))
 
@@ -192,7 +195,7 @@ def plan(
     finished: bool,
     starting: bool,
     fresh: bool,
-    decoder: Decoder,
+    decoder: Callable[[], Decoder],
 ) -> Program[TurnWrite | None]:
     """Work out what a put of the root namespace writes of the turn log.
 
@@ -204,7 +207,7 @@ def plan(
         finished: Whether the checkpoint leaves nothing to run.
         starting: Whether it holds new input that is not in the conversation yet. Then the last turn stays as it ended.
         fresh: Whether the thread is new to this client and has no parent.
-        decoder: Opens what this put stores.
+        decoder: Makes what opens the items that this put stores.
 
     Returns:
         None when this put must leave the log alone.
@@ -220,7 +223,7 @@ def plan(
         if common_prefix(tail.entries, entries) == kept:
             fresh_messages = [] if messages is None else turn_messages(decoder, entries[kept:], messages[kept:])
             if starting and not fresh_messages:
-                return TurnWrite(tail.place, Tail(place, tail.turns, tail.last, entries, tail.known_mark))
+                return TurnWrite(tail.place, Tail(place, tail.turns, tail.last, entries, tail.as_stored))
             return _appended(view, tail, thread_id, place, entries, fresh_messages, mark, pending)
     if messages is None:
         return None
@@ -242,7 +245,7 @@ def _appended(
     if last is None and not messages:
         return TurnWrite(tail.place, Tail(place, 0, None, entries))
     if not messages and last is not None and _settled(last, pending):
-        return TurnWrite(tail.place, Tail(place, tail.turns, last, entries, tail.known_mark))
+        return TurnWrite(tail.place, Tail(place, tail.turns, last, entries, tail.as_stored))
     update = advance_turns(last, messages, stamp=mark, pending=pending)
     sets = {
         turn_field(record["turn"]): seal(view, turn_field(record["turn"]), dump_turn(record))
@@ -254,8 +257,8 @@ def _appended(
         sets[name] = seal(view, name, dump_page(page))
     newest = update.records[-1]
     written = sets.get(turn_field(newest["turn"]))
-    stored_as = tail.known_mark if written is None else mark_of(written)
-    return TurnWrite(tail.place, Tail(place, newest["turn"] + 1, newest, entries, stored_as), sets)
+    stored = tail.as_stored if written is None else written
+    return TurnWrite(tail.place, Tail(place, newest["turn"] + 1, newest, entries, stored), sets)
 
 
 def _settled(last: TurnRecord, pending: Pending) -> bool:
@@ -279,8 +282,7 @@ def _rewritten(
     last = derived[-1].record if derived else None
     sets = _sets(view, changes)
     written = sets.get(turn_field(len(derived) - 1))
-    stored_as = None if written is None else mark_of(written)
-    return TurnWrite(log_place, Tail(place, len(derived), last, entries, stored_as), sets, _drops(changes))
+    return TurnWrite(log_place, Tail(place, len(derived), last, entries, written), sets, _drops(changes))
 
 
 def _sets(view: ThreadView, changes: TurnChanges) -> dict[bytes, bytes]:
@@ -358,7 +360,7 @@ def mark_stop(
         to that checkpoint as far as known.
     """
     tail: Tail | None = view.turn_log
-    if tail is None or tail.place != place or tail.known_mark is None:
+    if tail is None or tail.place != place or tail.as_stored is None:
         return None
     last = opened(view, tail, thread_id)
     if last is None:
@@ -367,7 +369,7 @@ def mark_stop(
     pending = pending_of([(task_id, channel, value) for channel, value in writes], failed_at=mark.at)
     record = mark_turn(last, stamp=mark, pending=pending)
     data = seal(view, turn_field(record["turn"]), dump_turn(record))
-    return Tail(place, tail.turns, record, tail.entries, mark_of(data)), data, tail.known_mark
+    return Tail(place, tail.turns, record, tail.entries, data), data, mark_of(tail.as_stored)
 
 
 def settle_stop(core: Core, thread_id: str, place: bytes) -> Program[None]:
@@ -410,7 +412,7 @@ def _settled_tail(core: Core, view: ThreadView, thread_id: str, place: bytes, re
     pending = with_known_error(pending_of([*done, *values], failed_at=mark.at), [last["error"]])
     record = mark_turn(last, stamp=mark, pending=pending)
     data = seal(view, turn_field(record["turn"]), dump_turn(record))
-    return Tail(place, int(reply[6]), record, None, mark_of(data)), data
+    return Tail(place, int(reply[6]), record, None, data), data
 
 
 def with_known_error(pending: Pending, known: Iterable[Mapping[str, Any] | None]) -> Pending:

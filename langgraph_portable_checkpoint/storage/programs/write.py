@@ -224,8 +224,8 @@ class _Put:
         held = self.view.sequences
         sequences = {name: self.sequences.get(name) or held.get((self.ns, name)) for name in values}
         channel = conversation_of(self.core, values, sequences)
-        if channel in self.sequences and not all_messages(self.checkpoint["channel_values"][channel]):
-            channel = None
+        if channel in self.sequences and channel not in self.flats:
+            channel = channel if all_messages(self.checkpoint["channel_values"][channel]) else None
         made = sequences.get(channel) if channel is not None else None
         given = self.checkpoint["channel_values"]
         entries = made.entries if made is not None else []
@@ -244,7 +244,7 @@ class _Put:
                 finished=is_finished(given),
                 starting="__start__" in given,
                 fresh=fresh and not self.parent_id,
-                decoder=self.core.decoder(self.view, self.thread_id, self.sink.items),
+                decoder=lambda: self.core.decoder(self.view, self.thread_id, self.sink.items),
             )
         )
 
