@@ -21,10 +21,10 @@ from .settings import UsageError
 
 COMMANDS: Final = (
     *("demo", "threads", "show", "checkpoints", "stats", "view"),
-    *("delete", "copy", "prune", "truncate", "persist"),
+    *("delete", "copy", "prune", "truncate", "persist", "expire"),
     *("export", "import_", "convert", "lint"),
     *("save", "resume", "diff", "merge"),
-    *("migrate", "backup", "verify", "repair", "gc"),
+    *("migrate", "backup", "restore", "verify", "repair", "gc"),
 )
 """The modules of the commands, in the order of the help."""
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import exits
-from .backup import ExistingOption, checked_policy, counting
 from .call import MOVING, Call, command
+from .moving import ExistingOption, checked_policy, counting
 from .output import safe_line
 from .settings import hide_secrets
 

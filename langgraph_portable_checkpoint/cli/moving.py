@@ -1,0 +1,36 @@
+"""What backup, restore and migrate have in common: threads that are there already, and telling how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Literal, cast
+
+import typer
+
+from .output import Progress
+from .settings import UsageError
+
+if TYPE_CHECKING:
+    from ..transfer.copying import Progress as Done
+
+OnExisting = Literal["refuse", "skip", "overwrite", "as-new"]
+POLICIES = ("refuse", "skip", "overwrite", "as-new")
+ExistingOption = Annotated[
+    str, typer.Option("--on-existing", metavar="HOW", help=f"Threads that are there: {', '.join(POLICIES)}.")
+]
+
+
+def checked_policy(on_existing: str) -> OnExisting:
+    """Return what to do about threads that are there.
+
+    Raises:
+        UsageError: the word is none of those known.
+    """
+    if on_existing not in POLICIES:
+        raise UsageError(f"--on-existing takes {', '.join(POLICIES)}, not {on_existing!r}.")
+    return cast(OnExisting, on_existing)
+
+
+def counting(progress: Progress) -> Callable[[Done], None]:
+    """Return a callback that shows how far it is."""
+    return lambda done: progress.at(done.done, done.total)

@@ -1,0 +1,38 @@
+"""`restore`: the threads of a backup."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .call import MOVING, Call, command
+from .moving import ExistingOption, checked_policy, counting
+from .output import safe_line
+
+
+@command("restore", panel=MOVING)
+def restore(
+    call: Call,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The backup to read.")],
+    on_existing: ExistingOption = "refuse",
+) -> None:
+    """Write the threads of a backup. All of the file is checked before anything is written.
+
+    May be stopped at any moment and run again.
+    """
+    from ..transfer.backup import restore as read
+
+    policy = checked_policy(on_existing)
+    with call.output.progress("threads") as progress:
+        report = read(call.saver(), file, on_existing=policy, progress=counting(progress))
+    counts = f"{report.restored} threads with {report.checkpoints} checkpoints"
+    call.output.say(f"restored {counts}; {report.unchanged} were there already, {report.skipped} skipped")
+    if report.blobs_left_out:
+        call.output.insist(f"warning: the backup only names {report.blobs_left_out} media blobs; they are not here")
+    for source, target in report.renamed.items():
+        call.output.say(f"{safe_line(source)} became {safe_line(target)}")
+    if call.output.json:
+        call.output.write_json(asdict(report))
