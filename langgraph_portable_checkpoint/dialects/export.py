@@ -184,7 +184,8 @@ def _origin(envelopes: Sequence[MessageEnvelope]) -> Origin:
 
 
 _HISTORY_KEYS: Final = frozenset(
-    {"messages", "input", "output", "choices", "contents", "content", "system", "instructions"}
+    {"messages", "input", "output", "choices", "contents", "content", "lines"}
+    | {"system", "instructions", "system_instruction", "systemInstruction"}
 )
 
 

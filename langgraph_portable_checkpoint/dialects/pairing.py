@@ -262,10 +262,11 @@ class _Pairing:
         if self.target.results == "later":
             found = [call for call in found if (call.result or 0) >= self.end]
         self._report_order(position, found)
-        for call in found:
-            yield call, self.conversation[call.result or 0]
-        for call in made:
-            yield call, _made_result(self.conversation[position], call)
+        results = [(call, self.conversation[call.result or 0]) for call in found]
+        results += [(call, _made_result(self.conversation[position], call)) for call in made]
+        if self.target.result_order == "call":  # such targets match results to calls by their order
+            results.sort(key=lambda pair: pair[0].block)
+        yield from results
 
     def _report_order(self, position: int, found: list[Call]) -> None:
         places = range(position + 1, position + 1 + len(found))
