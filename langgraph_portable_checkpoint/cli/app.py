@@ -31,6 +31,15 @@ COMMANDS: Final = (
 _Wrong: Final[type[Exception]] = typer.BadParameter.__mro__[2]
 """The parser's own base class of all its complaints; typer gives it no public name."""
 
+_SPELLED_HERE: Final = (
+    ("Pass the serde= that it was written with.", "Say --encrypted, with the key in LANGGRAPH_AES_KEY."),
+    ("use PortableRedisSaver.from_url(...)", "name it with --redis-url"),
+    ("from_=", "--from"),
+    ("prefix=", "--prefix"),
+    ("media_store=", "--media"),
+)
+"""Advice of the library, and the same in words of the command line."""
+
 
 def _show_version(asked: bool) -> None:
     if asked:
@@ -97,6 +106,8 @@ def _explain(error: Exception, output: Output) -> int:
         output.insist("".join(traceback.format_exception(error)).rstrip())
     code = exits.USAGE if isinstance(error, UsageError) else exits.code_of(error)
     text = " ".join(_words_of(error).split())
+    for there, here in _SPELLED_HERE:
+        text = text.replace(there, here)
     if code == exits.DEFECT:
         text = f"a defect of this program, {type(error).__name__}: {text}. --debug shows where; please report it."
     output.insist(f"{NAME}: {text}")

@@ -100,6 +100,8 @@ def _agent(folder: Path, task: str, turns: int) -> subprocess.Popen[str]:
 def _run_and_kill(folder: Path, found: Measured, tell: Any) -> None:
     tell(f"1. A tool-calling graph talks for {found.turns} turns, saved by PortableRedisSaver in a real Valkey.")
     agent = _agent(folder, "ask", found.turns)
+    from ..transfer import histories  # noqa: F401 (what is needed later is loaded while the agent talks)
+
     try:
         said = agent.stdout.readline().strip() if agent.stdout else ""
         if said != _WAITING:

@@ -54,7 +54,10 @@ def threads(
     chosen: Iterable[Row] | None = quick_threads(call.settings(), lambda rows: list(take(rows))) if limit else None
     if chosen is None:
         chosen = take(row_of(info) for info in call.saver().threads(page_size=limit or 100))
-    if _write(call, chosen, limit):
+    written, more = _write(call, chosen, limit)
+    if not written:
+        call.output.say("no threads here" if page == 1 else f"no threads on page {page}")
+    if more:
         call.output.say(f"there are more: --page {page + 1}, or --limit 0 for all")
 
 
@@ -79,20 +82,21 @@ def _sorted(rows: Iterable[Row], column: str, *, reverse: bool) -> list[Row]:
     return sorted(rows, key=key, reverse=reverse)
 
 
-def _write(call: Call, rows: Iterable[Row], limit: int) -> bool:
-    """Write a page; tell whether there is more."""
-    more = False
+def _write(call: Call, rows: Iterable[Row], limit: int) -> tuple[int, bool]:
+    """Write a page; return how many rows it has, and whether there is more."""
+    written, more = 0, False
 
     def page() -> Iterator[Row]:
-        nonlocal more
-        for number, row in enumerate(rows):
-            if limit and number == limit:
+        nonlocal written, more
+        for row in rows:
+            if limit and written == limit:
                 more = True
                 return
+            written += 1
             yield row
 
     call.output.rows(COLUMNS, page())
-    return more
+    return written, more
 
 
 def row_of(info: ThreadInfo) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import pytest
 
 from langgraph_portable_checkpoint.cli import exits
 from langgraph_portable_checkpoint.cli.output import dump_json, safe_line, safe_text, shown_bytes
+from langgraph_portable_checkpoint.cli.settings import Settings
 from langgraph_portable_checkpoint.saver import PortableRedisSaver
 from tests.cli.conftest import PROGRAM, ROOT, Cli, process, start
 from tests.cli.threads import talk
@@ -171,6 +172,25 @@ def test_encrypted_threads_need_their_key(
     talk(saver, "open", "hi")
     ran = cli("show", "open", *place, "--encrypted")
     assert (ran.code, "0123456789abcdef" in ran.err) == (5, False)
+    other = ("--redis-url", server.url, "--prefix", f"{server.prefix}-sealed")
+    with Settings(redis_url=server.url, prefix=f"{server.prefix}-sealed", encrypted=True).open() as sealed:
+        talk(sealed, "sealed", "hi")
+    ran = cli("show", "sealed", *other)
+    assert (ran.code, "--encrypted" in ran.err) == (5, True)
+    assert cli("show", "sealed", *other, "--encrypted", "--json").json["messages"][0]["text"] == "hi"
+
+
+def test_advice_names_options_and_not_arguments_of_functions(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text('{"name": "package"}')
+    for name in ("lint", "convert"):
+        ran = cli(name, tmp_path / "file", *(("--to", "otel") if name == "convert" else ()))
+        assert "--from" in ran.err
+        assert "from_" not in ran.err
+
+
+def test_an_empty_place_is_said_to_be_empty(on_server: Cli) -> None:
+    ran = on_server("threads")
+    assert (ran.code, ran.out, ran.err) == (0, "", "no threads here\n")
 
 
 def test_a_reader_that_goes_away_ends_the_program_quietly(server: Room, saver: PortableRedisSaver) -> None:
