@@ -30,6 +30,7 @@ from .media.hooks import NO_HOOKS, MediaHooks
 from .media.placing import PolicyWalk
 from .media.policy import MediaPolicy
 from .media.stores import store_name
+from .media.table import MediaRecord, MediaReport
 from .serde import DataSerializer
 from .storage.clients import Clients
 from .storage.codec import ValueCodec
@@ -115,6 +116,8 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
             conversation_channels=tuple(conversation_channels),
             blobs=BlobCache(),
             store=None if store is None else store_name(store),
+            on_stored=_hook(media_hooks.on_externalize, MediaRecord),
+            on_lost=_hook(media_hooks.on_missing, MediaReport),
         )
 
     def _codec_for(self, config: RunnableConfig) -> ValueCodec | None:
@@ -460,6 +463,11 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
             clone.serde = maybe_add_typed_methods(clone.serde)
             clone._core = self._core.with_codec(clone._codec(clone.serde))
         return clone
+
+
+def _hook(hear: Callable[[Any], None] | None, kind: type[MediaRecord] | type[MediaReport]) -> Any:
+    """Make what storage calls of what the host gave: storage knows wire forms only."""
+    return None if hear is None else lambda wire: hear(kind.from_wire(wire))
 
 
 def _next_text_version(current: str) -> str:

@@ -48,6 +48,8 @@ class Sink:
     items: dict[bytes, bytes] = field(default_factory=dict)
     media: dict[bytes, NewMedia] = field(default_factory=dict)
     """By ref."""
+    records: list[dict[str, Any]] = field(default_factory=list)
+    """What the media table says of them, once it is known where they go."""
     reports: list[dict[str, Any]] = field(default_factory=list)
     """What the media policy could not keep as it was."""
 

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
-from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
+from langgraph_portable_checkpoint import MediaHooks, MediaPolicy, PortableRedisSaver
 from tests.servers import Room
 
 
@@ -113,3 +113,19 @@ def test_unknown_reading_mode_is_named(saver: PortableRedisSaver, media: Any) ->
     _talk(saver, 1)
     with pytest.raises(ValueError, match="media"):
         _read(saver, media)
+
+
+def test_hooks_hear_of_media_stored_once_and_of_media_missing(server: Room) -> None:
+    stored: list[Any] = []
+    missing: list[Any] = []
+    hooks = MediaHooks(on_externalize=stored.append, on_missing=missing.append)
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix, media_hooks=hooks) as saver:
+        _talk(saver, 1)
+        _talk(saver, 1)
+        assert [(record.mime_type, record.store) for record in stored] == [("image/png", "redis")]
+    with server.client() as client:
+        client.delete(_blobs(server))
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix, media_hooks=hooks) as other:
+        _read(other, "all")
+        _read(other, "all")
+        assert [(entry.reason, entry.sha256) for entry in missing] == [("missing_blob", stored[0].sha256)]

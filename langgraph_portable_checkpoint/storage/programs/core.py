@@ -57,6 +57,10 @@ class Core:
     blobs: Blobs = field(default_factory=NoBlobs)
     store: str | None = None
     """Name of the external media store; None: media live in the thread's own keys."""
+    on_stored: Callable[[dict[str, Any]], None] | None = None
+    """Told the media table record of each medium that a thread did not have before."""
+    on_lost: Callable[[dict[str, Any]], None] | None = None
+    """Told the report entry of each medium that a read could not get."""
     conversation_channels: tuple[str, ...] = ("messages",)
     on_conflict: str = "allow"
     closed: bool = False
@@ -128,6 +132,9 @@ class Core:
             self.items.add(digest, data)
         for ref, media in sink.media.items():
             self.blobs.put(ref, media.data)
+        if self.on_stored is not None:
+            for record in sink.records:
+                self.on_stored(record)
 
     def decoder(self, view: ThreadView, thread_id: str, fetched: dict[bytes, bytes]) -> Decoder:
         """Make a decoder for a thread."""
@@ -257,7 +264,17 @@ def fetch_media(core: Core, view: ThreadView, thread_id: str, refs: list[bytes],
                 decoder.lost[ref] = "corrupt_blob" if "Digest" in type(answer).__name__ else "missing_blob"
     for ref, data in decoder.media.items():
         core.blobs.put(ref, data)
+    _tell_lost(core, view, dict(zip(refs, table, strict=True)), decoder)
     view.lost.update(decoder.lost)
+
+
+def _tell_lost(core: Core, view: ThreadView, table: Mapping[bytes, bytes | None], decoder: Decoder) -> None:
+    for ref, reason in decoder.lost.items():
+        if core.on_lost is not None and view.lost.get(ref) != reason:
+            data = table.get(ref)
+            record = open_media_record(view, ref, data, where=decoder.where) if data is not None else {}
+            told = {name: value for name, value in record.items() if name in ("mime_type", "size_bytes", "sha256")}
+            core.on_lost({"reason": reason, **told})
 
 
 def _take_blob(view: ThreadView, ref: bytes, data: bytes, decoder: Decoder) -> None:
@@ -346,6 +363,7 @@ def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[list[bytes |
             ref=held,
         )
         records[ref] = seal_media_record(view, ref, described)
+        sink.records.append(described)
     for report in sink.reports:
         name = b"report" + digest_of(pack(report), view.secrets.key)
         records[name] = seal_media_record(view, name, report)
