@@ -107,18 +107,20 @@ class _Cut:
         messages = self.head.checkpoint["channel_values"][self.channel][: self._size]
         fits = before is not None and before.checkpoint["channel_values"].get(self.channel) == messages
         base = before if before is not None and fits else self.head
-        version = _next(base.checkpoint["channel_versions"].get(self.channel))
-        made = self._checkpoint(base.checkpoint, messages, version)
+        known = base.checkpoint["channel_versions"]
+        changed = [self.channel, *(name for name in base.checkpoint["channel_values"] if name.startswith(_PENDING))]
+        new = {name: _next(known.get(name)) for name in changed}
+        made = self._checkpoint(base.checkpoint, messages, new)
         metadata = {"source": "update", "step": base.metadata.get("step", 0) + 1, "parents": {}}
-        return base.config, made, metadata, {self.channel: version}
+        return base.config, made, metadata, new
 
-    def _checkpoint(self, base: Checkpoint, messages: list[Any], version: Any) -> Checkpoint:
+    def _checkpoint(self, base: Checkpoint, messages: list[Any], new: Mapping[str, Any]) -> Checkpoint:
         made = str(uuid6(clock_seq=-1))
         head_id = self.head.checkpoint["id"]
         if made <= head_id:
             _refuse_clock(head_id)
-        values = {name: value for name, value in base["channel_values"].items() if not name.startswith(_PENDING)}
-        versions = {**base["channel_versions"], self.channel: version}
+        values = {name: value for name, value in base["channel_values"].items() if name not in new}
+        versions = {**base["channel_versions"], **new}
         seen = {node: _all_seen(channels, versions) for node, channels in base["versions_seen"].items()}
         return cast(
             Checkpoint,
@@ -129,7 +131,7 @@ class _Cut:
                 "channel_values": {**values, self.channel: messages},
                 "channel_versions": versions,
                 "versions_seen": seen,
-                "updated_channels": [self.channel],
+                "updated_channels": sorted(new),
             },
         )
 

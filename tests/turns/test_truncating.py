@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.graph import START, StateGraph
 
 from langgraph_portable_checkpoint.errors import ConflictError, ThreadNotFoundError
 from tests.saver.calls import Calls
 from tests.saver.conftest import calls
-from tests.turns.scenes import Talk, answered, play, thread_id_of, tool_turn
+from tests.turns.scenes import Chat, Talk, answered, play, thread_id_of, tool_turn
 from tests.turns.shapes import head_of, outline
 
 __all__ = ["calls"]
@@ -99,3 +101,19 @@ def test_a_head_from_the_future_is_refused(saver: Any, talk: Talk) -> None:
     saver.put(state.config, late, state.metadata, {})
     with pytest.raises(ConflictError, match="clock"):
         saver.truncate_to_turn("t", 1)
+
+
+def test_nothing_that_was_left_to_run_runs_at_the_new_head(saver: Any) -> None:
+    ran: list[int] = []
+    builder = StateGraph(Chat).add_node("say", lambda state: {"messages": AIMessage(f"a{len(state['messages'])}")})
+    builder.add_node("note", lambda state: ran.append(len(state["messages"])))
+    graph = builder.add_edge(START, "say").add_edge("say", "note").compile(checkpointer=saver)
+    config: Any = {"configurable": {"thread_id": "t"}}
+    for number in range(3):
+        graph.invoke({"messages": HumanMessage(f"q{number}")}, config)
+    assert graph.get_state(saver.checkpoint_of_turn("t", 0)).next == ("note",)
+    saver.truncate_to_turn("t", 1)
+    assert graph.get_state(config).next == ()
+    graph.invoke({"messages": HumanMessage("again")}, config)
+    assert ran == [2, 4, 6, 4]
+    assert outline(saver, "t") == [("complete", ["q0", "a1"]), ("complete", ["again", "a3"])]
