@@ -40,7 +40,8 @@ HEAD_BYTES: Final = 1 + 1 + 4 + 4 + 8
 MAX_FRAME_BYTES: Final = 600 * 1024 * 1024
 """Above the largest value that a server holds."""
 PLAIN, LZMA2 = b"0", b"x"
-_FILTERS: Final = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 1024 * 1024}]
+_DICTIONARY_BYTES: Final = 1024 * 1024
+_TINY_BYTES: Final = 512
 _SAMPLE_BYTES: Final = 64 * 1024
 
 
@@ -58,10 +59,18 @@ def _checksum(before: bytes, head: bytes, stored: bytes) -> bytes:
 
 def _packed(plain: bytes) -> tuple[bytes, bytes]:
     """Compress what lets itself be compressed; a glance tells media, which do not."""
+    if len(plain) < _TINY_BYTES:
+        return PLAIN, plain
     sample = plain[-_SAMPLE_BYTES:]
     if len(zlib.compress(sample, 1)) > 0.95 * len(sample):
         return PLAIN, plain
-    return LZMA2, lzma.compress(plain, format=lzma.FORMAT_RAW, filters=_FILTERS)
+    # To make a large dictionary ready takes longer than to compress a small frame.
+    filters = _filters(min(_DICTIONARY_BYTES, max(4096, len(plain))))
+    return LZMA2, lzma.compress(plain, format=lzma.FORMAT_RAW, filters=filters)
+
+
+def _filters(dictionary_bytes: int) -> list[dict[str, int]]:
+    return [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": dictionary_bytes}]
 
 
 class FrameWriter:
@@ -155,7 +164,9 @@ class FrameReader:
     def _unpacked(self, packing: bytes, stored: bytes, plain_size: int) -> bytes:
         if packing != LZMA2:
             raise FutureVersionError("frame", where=f"file {self._name!r}", found=packing, supported=FORMAT)
-        return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=_FILTERS).decompress(stored, plain_size + 1)
+        return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=_filters(_DICTIONARY_BYTES)).decompress(
+            stored, plain_size + 1
+        )
 
     def _read(self, size: int) -> bytes:
         data = self._file.read(size)
