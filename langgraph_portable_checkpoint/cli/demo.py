@@ -65,7 +65,7 @@ def demo(
     Starts an embedded Valkey, needs no network and no key, and leaves nothing behind unless --keep is given.
     """
     out = call.output
-    tell = (lambda text="": None) if out.json else out.write
+    tell = (lambda text="": None) if out.json else out.write_now
     with _folder(keep) as folder:
         found = Measured(turns)
         started = time.perf_counter()
@@ -83,13 +83,26 @@ def demo(
 @contextmanager
 def _folder(keep: Path | None) -> Iterator[Path]:
     if keep is None:
-        with tempfile.TemporaryDirectory(prefix="portable-checkpoint-demo-") as folder:
+        with tempfile.TemporaryDirectory(prefix="portable-checkpoint-demo-") as folder, _server_ended(Path(folder)):
             yield Path(folder)
         return
     if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         raise UsageError(f"{keep} is there and is no empty folder. Name a new one.")
     keep.mkdir(parents=True, exist_ok=True)
-    yield keep
+    with _server_ended(keep):
+        yield keep
+
+
+@contextmanager
+def _server_ended(folder: Path) -> Iterator[None]:
+    """End the server that a killed process leaves running, where nobody has joined it to the end."""
+    try:
+        yield
+    finally:
+        from ..storage.embedded import SOCKET_NAME, EmbeddedServer
+
+        if (folder / SOCKET_NAME).exists():
+            EmbeddedServer.open(folder).close()
 
 
 def _agent(folder: Path, task: str, turns: int) -> subprocess.Popen[str]:
@@ -122,7 +135,10 @@ def _run_and_kill(folder: Path, found: Measured, tell: Any) -> None:
 def _resume(folder: Path, found: Measured, tell: Any) -> None:
     tell("2. Another process opens the thread and finishes the turn: graph.invoke(None, config).")
     agent = _agent(folder, "resume", found.turns)
-    found.answer = agent.communicate()[0].strip()
+    try:
+        found.answer = agent.communicate()[0].strip()
+    finally:
+        agent.kill()
     if agent.returncode:
         raise UsageError(f"the resuming process ended with {agent.returncode}; its words are above.")
     found.resumed_process = agent.pid

@@ -93,6 +93,11 @@ class Output:
         """Write one line of data, as it is but for what a terminal would interpret."""
         self.data.write(safe_text(text) + "\n")
 
+    def write_now(self, text: str = "") -> None:
+        """Write one line of data that somebody is waiting for."""
+        self.write(text)
+        self.data.flush()
+
     def write_json(self, value: Any, *, indent: int | None = None) -> None:
         """Write one JSON document on a line of its own; pure ASCII where the output is not UTF-8."""
         self.data.write(dump_json(value, indent=indent, ascii_only=not self.is_unicode) + "\n")

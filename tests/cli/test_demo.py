@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Cli, process
+from tests.cli.conftest import Cli, process, start
 
 
 def test_the_demo_survives_a_kill_and_runs_no_tool_twice(tmp_path: Path) -> None:
@@ -35,6 +37,20 @@ def test_the_demo_is_printed_so_that_a_person_can_follow(tmp_path: Path) -> None
     times = float(ran.out.partition("bytes alone: ")[2].split()[0])
     assert times > 5
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_demo_that_is_broken_off_leaves_no_server_running(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    with start("demo", "--turns", "3", "--keep", kept) as running:
+        assert running.stdout is not None
+        while "It died of" not in running.stdout.readline():
+            assert running.poll() is None
+        server = int((kept / "valkey.pid").read_text())
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=120)
+    assert running.returncode == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(server, 0)
 
 
 def test_the_demo_writes_into_no_folder_that_holds_something(cli: Cli, tmp_path: Path) -> None:
