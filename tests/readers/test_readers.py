@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,7 @@ def test_a_reader_finds_the_bytes_of_media(stage: Stage, argv: list[str]) -> Non
     with stage.server.client() as client:
         blobs = client.hgetall(f"{PREFIX}:1:{{t:{thread_id_of('media')}}}:blobs")
     assert {(use["ref"], use["size_bytes"]) for use in media} == {(ref.hex(), len(data)) for ref, data in blobs.items()}
+    assert {sha256(data).digest()[:16] for data in blobs.values()} == set(blobs)
     assert len(media) == 3
 
 
