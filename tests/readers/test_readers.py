@@ -8,14 +8,16 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
-from langgraph_portable_checkpoint import PortableRedisSaver
+from langgraph_portable_checkpoint import PortableRedisSaver, envelope
 from langgraph_portable_checkpoint.envelope.turn_wire import dump_turn, load_turn, turn_to_json
 from langgraph_portable_checkpoint.envelope.wire import json_view
 from tests.readers.dump import PAGE, rewritten
@@ -166,3 +168,17 @@ def test_readers_keep_fields_that_they_do_not_know(stage: Stage, argv: list[str]
 def test_the_dump_in_the_published_format_is_what_the_code_writes() -> None:
     page = PAGE.read_text()
     assert rewritten(page) == page, "run `python -m tests.readers.dump` and look at what changed"
+
+
+def _schema(name: str) -> Draft202012Validator:
+    text = (files(envelope) / f"schemas/{name}-envelope.schema.json").read_text()
+    return Draft202012Validator(json.loads(text))
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_what_is_stored_fits_the_published_schemas(stage: Stage, scene: str) -> None:
+    turn_schema, message_schema = _schema("turn"), _schema("message")
+    for turn in stage.turns(thread_id_of(scene)):
+        turn_schema.validate(turn["record"])
+        for message in turn["messages"]:
+            message_schema.validate(message)
