@@ -100,7 +100,7 @@ def _measured(saver: PortableRedisSaver, thread_id: str) -> dict[str, int] | Non
 
 
 def _usage(keys: Iterable[bytes]) -> Program[list[int | None]]:
-    return (yield Batch(tuple(Command((b"MEMORY", b"USAGE", key, b"SAMPLES", b"0")) for key in keys)))  # type: ignore[no-any-return]  # what the server says
+    return (yield Batch(tuple(Command(("MEMORY", "USAGE", key, "SAMPLES", 0)) for key in keys)))  # type: ignore[no-any-return]  # what the server says
 
 
 def _summed(stored: whole.StoredThread) -> dict[str, int]:

@@ -96,7 +96,7 @@ def _is_write(effect: Effect) -> bool:
 def _may_be_collected(call: Any) -> bool:
     if isinstance(call, Script):
         return call.name in ("put", "write")
-    return isinstance(call, Command) and bool(call.args[0] == b"ZADD")
+    return isinstance(call, Command) and bool(call.args[0] in ("ZADD", b"ZADD"))
 
 
 def put_many(core: Core, thread_id: str, operations: Iterable[Operation]) -> Program[None]:

@@ -179,8 +179,8 @@ def registrations_of(core: Core, thread_id: str) -> Program[tuple[bool, list[byt
     name = thread_id.encode()
     score, runs = yield Batch(
         (
-            Command((b"ZSCORE", core.layout.registry(core.layout.shard_of(name)), name)),
-            Command((b"SMEMBERS", core.layout.thread(thread_id)[8])),
+            Command(("ZSCORE", core.layout.registry(core.layout.shard_of(name)), name)),
+            Command(("SMEMBERS", core.layout.thread(thread_id)[8])),
         )
     )
     scores = yield from run_scores(core, [run + name for run in runs])
@@ -221,7 +221,7 @@ def registry_scores(core: Core, shard: int, names: list[bytes]) -> Program[list[
 def run_scores(core: Core, members: list[bytes]) -> Program[list[Any]]:
     """Say for (run digest, thread id) members whether the run index has them: their scores, None where not."""
     calls = tuple(
-        Command((b"ZSCORE", core.layout.run_index(core.layout.shard_of(member[:16])), member)) for member in members
+        Command(("ZSCORE", core.layout.run_index(core.layout.shard_of(member[:16])), member)) for member in members
     )
     return (yield Batch(calls)) if calls else []
 
