@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
@@ -19,11 +19,12 @@ from ..items import MESSAGE
 from ..layout import SHARDS, split_place
 from ..layout import place as spell_place
 from ..records import load_writes
-from ..sequences import Entry
+from ..sequences import Entry, Sequenced
 from ..view import ThreadView
 from .core import Core, broken, fetch_missing, open_record, read_record, unpair
 from .listing import forget_threads
-from .turns import conversation_of, mark_of, messages_of, read_log, seal, stamp, turn_field, unseal, with_known_error
+from .stops import with_known_error
+from .turns import conversation_of, mark_of, messages_of, only_messages, read_log, seal, stamp, turn_field, unseal
 
 PAGE_TURNS: Final = 50
 
@@ -154,6 +155,8 @@ def conversation(core: Core, thread_id: str, ns: str, checkpoint_id: str | None)
         for name, entry in record.values.items()
     }
     channel = conversation_of(core, record.values, sequences)
+    if channel is not None and not only_messages(decoder, _entries_of(sequences, channel)):
+        channel = None
     made = sequences.get(channel) if channel is not None else None
     entries = made.entries if made is not None else []
     return Conversation(
@@ -166,6 +169,11 @@ def conversation(core: Core, thread_id: str, ns: str, checkpoint_id: str | None)
         is_finished({name: _told(decoder, name, entry) for name, entry in record.values.items()}),
         decoder,
     )
+
+
+def _entries_of(sequences: Mapping[str, Sequenced | None], channel: str) -> list[Entry]:
+    made = sequences.get(channel)
+    return made.entries if made is not None else []
 
 
 def _value(decoder: Decoder, entry: Entry) -> Any:

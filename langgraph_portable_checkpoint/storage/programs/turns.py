@@ -9,32 +9,29 @@ derived anew and compared with the stored one, which takes one read more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha1
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Final
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 
 from ...envelope.facts import fact_of_envelope, fact_of_message
 from ...envelope.turn_log import StoredTurn, TurnChanges, changed_turns, derive_turns
 from ...envelope.turn_model import Stamp, TurnMessage, TurnRecord
-from ...envelope.turn_pending import pending_of
-from ...envelope.turn_record import advance_turns, mark_turn
+from ...envelope.turn_record import advance_turns
 from ...envelope.turn_wire import dump_page, dump_turn, load_page, load_turn
 from ...envelope.turns import Pending
 from ..codec import BLOB_WIRE, LIST, id_from_wire
 from ..decoder import Decoder
-from ..effects import Batch, Command, Program, Script
+from ..effects import Batch, Command, Program
 from ..items import MESSAGE, TURN, pack_record, parse_record
 from ..messages import STANDARD, is_heavy
 from ..sequences import Entry, Sequenced, common_prefix
 from ..view import ThreadView
 from .core import Core, unpair
-
-STOPS: Final = ("__interrupt__", "__error__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +113,16 @@ def stamp(
 
 
 def is_conversation(made: Sequenced | None, entry: Entry) -> bool:
-    """Tell whether a channel's value is a list of messages."""
+    """Tell whether a channel's value is a list of messages, as far as its entries say: see `only_messages`."""
     if not isinstance(entry.wire, list) or len(entry.wire) != 3 or entry.wire[1] != LIST or made is None:
         return False
-    first = made.entries[0].wire
-    return first is None or isinstance(first, (str, bytes))
+    return list not in {type(one.wire) for one in made.entries}
+
+
+def only_messages(decoder: Decoder, entries: Sequence[Entry]) -> bool:
+    """Tell whether entries that may be something else, blobs, are messages too."""
+    blobs = [entry for entry in entries if entry.wire == BLOB_WIRE]
+    return all(isinstance(decoder.value(entry), BaseMessage) for entry in blobs)
 
 
 def all_messages(value: Sequence[Any]) -> bool:
@@ -343,82 +345,3 @@ def _stored_message(decoder: Decoder, entry: Entry) -> TurnMessage:
     body = opened_item.body
     envelope = body[0] if isinstance(body, list) else body
     return TurnMessage(entry.refs[0], id_from_wire(entry.wire), fact_of_envelope(envelope))
-
-
-def stopped(writes: Sequence[tuple[str, Any]]) -> bool:
-    """Tell whether pending writes say why a turn stopped."""
-    return any(channel in STOPS for channel, _ in writes)
-
-
-def mark_stop(
-    core: Core, view: ThreadView, thread_id: str, place: bytes, task_id: str, writes: Sequence[tuple[str, Any]]
-) -> tuple[Tail, bytes, bytes] | None:
-    """Work out the last turn's record with an interrupt or error at its checkpoint, if this client knows the record.
-
-    Returns:
-        The new tail, the record as stored, and the mark of the one that it replaces; None when the log does not belong
-        to that checkpoint as far as known.
-    """
-    tail: Tail | None = view.turn_log
-    if tail is None or tail.place != place or tail.as_stored is None:
-        return None
-    last = opened(view, tail, thread_id)
-    if last is None:
-        return None
-    mark = stamp(core, thread_id, "", last["checkpoint"].get("id", ""), channel=last.get("channel", "messages"))
-    pending = pending_of([(task_id, channel, value) for channel, value in writes], failed_at=mark.at)
-    record = mark_turn(last, stamp=mark, pending=pending)
-    data = seal(view, turn_field(record["turn"]), dump_turn(record))
-    return Tail(place, tail.turns, record, tail.entries, data), data, mark_of(tail.as_stored)
-
-
-def settle_stop(core: Core, thread_id: str, place: bytes) -> Program[None]:
-    """Bring the last turn's record up to date with what is pending at the head, from what is stored.
-
-    Tasks that stop at the same time each do so; a record that another one has replaced meanwhile is read again, so
-    none is lost. Two round trips, two more for each such encounter.
-    """
-    for _ in range(MAX_ENCOUNTERS):
-        place_ns, place_id = place.split(b"\0")
-        args = (place_ns, place_id, b"", b"", b"1", b"1")
-        reply = yield Script("read", core.layout.thread(thread_id), args, writes=False)
-        if not reply[0] or reply[5] != place or not reply[7]:
-            return
-        view = core.view_of(reply[0], reply[1], thread_id)
-        tail, data = _settled_tail(core, view, thread_id, place, reply)
-        change = (view.generation, place, turn_field(tail.turns - 1), data, mark_of(reply[7]))
-        written = yield Script("mark", core.layout.thread(thread_id), change)
-        if written >= 0:
-            known = view.turn_log
-            if written and known is not None and known.place == place:
-                view.turn_log = replace(tail, entries=known.entries)
-            return
-
-
-MAX_ENCOUNTERS: Final = 200
-
-
-def _settled_tail(core: Core, view: ThreadView, thread_id: str, place: bytes, reply: Any) -> tuple[Tail, bytes]:
-    from ..records import load_writes
-
-    decoder = core.decoder(view, thread_id, unpair(reply[8:]))
-    decoder.final = True
-    last = opened(view, Tail(place, int(reply[6]), reply[7], None), thread_id)
-    assert last is not None
-    writes = load_writes(reply[4], place=place, secrets=view.secrets, where=decoder.where)
-    values = [(write.task_id, write.channel, decoder.value(write.entry)) for write in writes if write.channel in STOPS]
-    done = [(write.task_id, write.channel, None) for write in writes if write.channel not in STOPS]
-    mark = stamp(core, thread_id, "", last["checkpoint"].get("id", ""), channel=last.get("channel", "messages"))
-    pending = with_known_error(pending_of([*done, *values], failed_at=mark.at), [last["error"]])
-    record = mark_turn(last, stamp=mark, pending=pending)
-    data = seal(view, turn_field(record["turn"]), dump_turn(record))
-    return Tail(place, int(reply[6]), record, None, data), data
-
-
-def with_known_error(pending: Pending, known: Iterable[Mapping[str, Any] | None]) -> Pending:
-    """Take the record of an error from the log, which knows when it happened, where it is the same error."""
-    found = pending.error
-    same = [
-        error for error in known if found and error and all(error[key] == found[key] for key in ("type", "message"))
-    ]
-    return replace(pending, error=same[-1]) if same else pending

@@ -21,7 +21,8 @@ from ..records import WriteRecord, dump_checkpoint, dump_write, task_name, write
 from ..sequences import Entry, Sequenced
 from ..view import HeldRecord, ThreadView
 from .core import MAX_ATTEMPTS, Core, broken, media_args, open_record, pairs, read_record, refuse, registered, unpair
-from .turns import Tail, TurnWrite, all_messages, conversation_of, mark_stop, plan, settle_stop, stopped, turn_field
+from .stops import mark_stop, settle_stop, stopped
+from .turns import Tail, TurnWrite, all_messages, conversation_of, plan, turn_field
 
 WAS_DELETED: Final = b"deleted"
 """A generation that no thread has: what a client expects of a thread that it has deleted itself."""
