@@ -46,7 +46,7 @@ def _spell(call: Script | Command) -> tuple[Any, ...]:
 
 def is_cluster(client: Any) -> bool:
     """Tell whether a client routes by slot, so that calls of several slots cannot share a pipeline."""
-    return any("Cluster" in kind.__name__ for kind in type(client).__mro__)
+    return any(kind.__name__ in ("RedisCluster", "ValkeyCluster") for kind in type(client).__mro__)
 
 
 class BlockingDriver:

@@ -21,7 +21,7 @@ from ..dialects.export import export_messages, import_messages
 from ..dialects.report import Export, Imported, Loss
 from ..envelope.model import MessageEnvelope
 from ..envelope.read import read_message
-from ..errors import ThreadExistsError, ThreadNotFoundError
+from ..errors import IncompatibleHistoryError, ThreadExistsError, ThreadNotFoundError
 from ..saver import PortableRedisSaver
 from ..storage.layout import checked_id
 from ..storage.programs import reading
@@ -114,7 +114,21 @@ def _messages_of(values: Any, channel: str | None) -> list[BaseMessage]:
         value = values.get(name)
         if isinstance(value, list) and value and all(isinstance(message, BaseMessage) for message in value):
             return value
+    meant = values.get(channel or "messages")
+    if meant:
+        raise IncompatibleHistoryError(
+            f"channel {channel or 'messages'!r} holds {_other(meant)}, not a list of messages",
+            turn=None,
+            fix="Name the conversation's channel (channel=...), or turn its entries into LangChain messages first.",
+        )
     return []
+
+
+def _other(value: Any) -> str:
+    if not isinstance(value, list):
+        return f"a {type(value).__name__}"
+    kinds = {type(entry).__name__ for entry in value if not isinstance(entry, BaseMessage)}
+    return f"values of type {', '.join(sorted(kinds))}"
 
 
 def _dangling(messages: Sequence[BaseMessage]) -> frozenset[str]:

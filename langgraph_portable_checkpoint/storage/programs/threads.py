@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...errors import ConflictError, ThreadExistsError, ThreadNotFoundError
+from ...errors import ConflictError
 from ..effects import Batch, Command, Program, Script
 from ..layout import place as spell_place
 from ..layout import run_digest, split_place
 from ..records import CheckpointRecord
 from ..view import ThreadView
-from .core import MAX_ATTEMPTS, TOMBSTONE_TTL_MS, Core, fetch_missing, open_record, pairs, read_record, refuse, unpair
+from .core import MAX_ATTEMPTS, TOMBSTONE_TTL_MS, Core, fetch_missing, open_record, read_record, refuse, unpair
 
-STAGE_BYTES: Final = 8 * 1024 * 1024
 DELTA_COUNTERS: Final = "counters_since_delta_snapshot"
 
 
@@ -181,64 +180,6 @@ def _after(digest: bytes) -> bytes:
 
 def _of_runs(records: Records, run_ids: set[str]) -> list[bytes]:
     return [place for place, record in records.items() if record.metadata.get("run_id") in run_ids]
-
-
-def copy_thread(core: Core, source: str, target: str) -> Program[None]:
-    """Copy a whole thread; readers of the target see nothing before all of it is there.
-
-    Round trips: 2, and 1 for each 8 MiB of items.
-
-    Raises:
-        ThreadNotFoundError: the source does not exist.
-        ThreadExistsError: the target has data.
-    """
-    core.check_open()
-    dump = yield Script("dump", core.layout.thread(source), (), writes=False)
-    if not dump[0]:
-        raise ThreadNotFoundError(f"thread {source!r} does not exist, so it cannot be copied to {target!r}.")
-    generation = core.random_bytes(12).hex().encode()
-    name = target.encode()
-    registry = core.layout.registry(core.layout.shard_of(name))
-    runs = [Command(("ZADD", core.layout.run_index(core.layout.shard_of(run)), 0, run + name)) for run in dump[10]]
-    yield Batch((Command(("ZADD", registry, core.now_ms(), name)), *runs))
-    key = core.reseal_key(dump[1], source, target)
-    head = (generation, key, name, core.ttl_arg, dump[3], dump[11])
-    for items, blobs in _stages(unpair(dump[4]), unpair(dump[8])):
-        args = (b"stage", *head, *pairs(items), *pairs(blobs), *pairs({}))
-        _refuse_existing((yield Script("load", core.layout.thread(target), tuple(args))), target)
-    last = [
-        *pairs({}),
-        *pairs({}),
-        *pairs(unpair(dump[9])),
-        *pairs(unpair(dump[5])),
-        *pairs(unpair(dump[6])),
-        *pairs(unpair(dump[7])),
-        len(dump[10]),
-        *dump[10],
-    ]
-    reply = yield Script("load", core.layout.thread(target), (b"commit", *head, *last))
-    _refuse_existing(reply, target)
-    core.views.drop(target)
-
-
-def _refuse_existing(reply: list[bytes], target: str) -> None:
-    if reply[0] == b"exists":
-        raise ThreadExistsError(f"thread {target!r} already has data. Delete it first, or copy to another thread id.")
-
-
-def _stages(
-    items: dict[bytes, bytes], blobs: dict[bytes, bytes]
-) -> Iterable[tuple[dict[bytes, bytes], dict[bytes, bytes]]]:
-    part: tuple[dict[bytes, bytes], dict[bytes, bytes]] = ({}, {})
-    size = 0
-    for slot, values in enumerate((items, blobs)):
-        for digest, data in values.items():
-            part[slot][digest] = data
-            size += len(data)
-            if size > STAGE_BYTES:
-                yield part
-                part, size = ({}, {}), 0
-    yield part
 
 
 def set_expiry(core: Core, thread_id: str, ttl_ms: int | None) -> Program[bool]:
