@@ -1,4 +1,4 @@
-"""Copies of threads: their turns name the copy, and the first put of a thread costs what any put costs."""
+"""Copies of threads: their turns name the copy."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.graph import START, MessagesState, StateGraph
 
 from langgraph_portable_checkpoint import PortableRedisSaver
-from tests.proxy import Proxy
-from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.servers import Room
 
 
@@ -35,12 +33,3 @@ def test_turns_of_a_copy_name_the_copy_and_keep_their_times(server: Room, *, sea
         graph.invoke({"messages": [HumanMessage("three")]}, {"configurable": {"thread_id": "b"}})
         assert [turn.record["thread_id"] for turn in saver.turns("b")] == ["b"] * 3
         assert len(list(saver.turns("a"))) == 2
-
-
-def test_first_put_of_a_thread_is_one_round_trip(server: Room, proxy: Proxy) -> None:
-    with PortableRedisSaver.from_url(proxy.url, prefix=server.prefix) as saver:
-        for thread_id in ("a", "b"):
-            proxy.reset()
-            made = checkpoint({"messages": [HumanMessage("x", id="1")]})
-            saver.put(config(thread_id), made, metadata(0), made["channel_versions"])
-        assert proxy.traffic.round_trips == 1
