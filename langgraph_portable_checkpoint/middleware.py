@@ -29,6 +29,9 @@ DIALECT_OF_PROVIDER: Final = {
     "groq": ("openai-chat", "groq"),
     "fireworks": ("openai-chat", "fireworks"),
     "deepseek": ("openai-chat", "deepseek"),
+    "moonshot": ("openai-chat", "moonshot"),
+    "openrouter": ("openai-chat", "openrouter"),
+    "xai": ("openai-chat", "openai"),
 }
 """LangChain's provider word -> dialect and profile."""
 
@@ -49,6 +52,12 @@ def dialect_of(model: BaseChatModel) -> tuple[str, str | None]:
         raise LookupError(f"provider {provider!r} has no dialect here (known: {known}). Pass to=.") from None
 
 
+def model_name(model: BaseChatModel) -> str | None:
+    """Name the model that a LangChain chat model asks; some parts may go to that very model only."""
+    name = model._get_ls_params().get("ls_model_name")
+    return name if isinstance(name, str) and name else None
+
+
 class PortableHistoryMiddleware(AgentMiddleware[Any, Any]):
     """Makes each request's messages fit for the model that is asked.
 
@@ -67,8 +76,9 @@ class PortableHistoryMiddleware(AgentMiddleware[Any, Any]):
         self._options = options
 
     def _adapted(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        to, profile = (self._to, self._options.get("profile")) if self._to else dialect_of(request.model)
-        adapted = adapt_messages(request.messages, to, **{**self._options, "profile": profile})
+        named = (self._to, self._options.get("profile")) if self._to else dialect_of(request.model)
+        options = {"model": model_name(request.model), **self._options, "profile": named[1]}
+        adapted = adapt_messages(request.messages, named[0], **options)
         if adapted.report:
             self._on_loss(adapted.report)
         return request.override(messages=adapted.messages)  # type: ignore[arg-type]  # messages are messages
