@@ -9,7 +9,7 @@ Source: anthropic 2.14 types; platform.claude.com; rules A1 to A18.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..envelope.model import MessageEnvelope, Origin
@@ -155,14 +155,17 @@ class Anthropic:
             if payload.get("type") == "message" and payload.get("role") == "assistant":
                 return 1.0
             if "system" in payload and isinstance(payload.get("messages"), list):
-                return 0.95
+                return 0.0 if _holds_untyped([payload["system"], *_contents(payload["messages"])]) else 0.95
             payload = payload.get("messages")
         if not isinstance(payload, list) or not payload or not all(isinstance(item, Mapping) for item in payload):
             return 0.0
         roles = {str(item.get("role")) for item in payload}
-        if not roles <= {"user", "assistant"} or any("tool_calls" in item for item in payload):
+        contents = _contents(payload)
+        if not roles <= {"user", "assistant"} or any("tool_calls" in item or "content" not in item for item in payload):
             return 0.0
-        return 0.95 if _kinds(payload) & _MARKS else 0.4
+        if _holds_untyped(contents):
+            return 0.0
+        return 0.95 if _kinds(contents) & _MARKS else 0.4
 
     def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
         """Check messages and system against the rules."""
@@ -179,14 +182,23 @@ _MARKS: Final = frozenset(
 )
 
 
-def _kinds(messages: Sequence[Mapping[str, Any]]) -> set[str]:
-    return {
-        str(block.get("type"))
-        for message in messages
-        if isinstance(message.get("content"), list)
-        for block in message["content"]
-        if isinstance(block, Mapping)
-    }
+def _contents(messages: Sequence[Any]) -> list[Any]:
+    return [message.get("content") for message in messages if isinstance(message, Mapping)]
+
+
+def _blocks(contents: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
+    for content in contents:
+        if isinstance(content, list):
+            yield from (block for block in content if isinstance(block, Mapping))
+
+
+def _kinds(contents: Sequence[Any]) -> set[str]:
+    return {str(block.get("type")) for block in _blocks(contents)}
+
+
+def _holds_untyped(contents: Sequence[Any]) -> bool:
+    """True if a block says by a key of its own what it is, as those of Bedrock do."""
+    return any("type" not in block for block in _blocks(contents))
 
 
 def _origin(payload: Any, options: ImportOptions) -> Origin:

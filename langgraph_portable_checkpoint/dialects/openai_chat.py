@@ -137,6 +137,8 @@ class OpenAIChat:
             return 0.0
         if not all(isinstance(native.get("role"), str) and native["role"] in ROLES for native in natives):
             return 0.0
+        if any("parts" in native for native in natives):
+            return 0.0
         return max((_mark(native) for native in natives), default=0.0) if not _foreign(natives) else 0.0
 
     def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:

@@ -146,13 +146,16 @@ class OpenAIResponses:
                 return 1.0
             if isinstance(payload.get("input"), str):
                 return 0.6
-            payload = payload.get("input")
+            named, payload = True, payload.get("input")
+        else:
+            named = False
         if not isinstance(payload, list) or not payload or not all(isinstance(item, Mapping) for item in payload):
             return 0.0
         kinds = {str(item.get("type")) for item in payload if "type" in item}
-        if kinds & _MARKS:
+        if kinds & _MARKS or _part_kinds(payload) & _PARTS:
             return 0.97
-        return 0.9 if "message" in kinds and all("role" in item for item in payload) else 0.0
+        named = named or "message" in kinds
+        return 0.9 if named and all("role" in item or "type" in item for item in payload) else 0.0
 
     def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
         """Check items against the rules; `store=True` allows reasoning by id."""
@@ -165,6 +168,13 @@ class OpenAIResponses:
 _MARKS: Final = frozenset(
     {*CALLS, *OUTPUTS, *HOSTED, "reasoning", "item_reference", "compaction", "mcp_list_tools"}
 ) - {"program"}
+_PARTS: Final = frozenset({"input_text", "output_text", "input_image", "input_file"})
+
+
+def _part_kinds(items: list[Mapping[str, Any]]) -> set[str]:
+    contents = [item.get("content") for item in items if "role" in item]
+    parts = [part for content in contents if isinstance(content, list) for part in content]
+    return {str(part.get("type")) for part in parts if isinstance(part, Mapping)}
 
 
 def _origin(payload: Any, options: ImportOptions) -> Origin:

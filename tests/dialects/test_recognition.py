@@ -1,0 +1,72 @@
+"""What is written in a dialect is read as that dialect, whatever form it is handed in."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
+from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages
+from langgraph_portable_checkpoint.dialects.registry import bundled_names, get_dialect
+from langgraph_portable_checkpoint.dialects.report import Export
+
+_CALL = AIMessage("text", tool_calls=[{"name": "look", "args": {"a": 1}, "id": "c"}])
+_TOOLS: list[BaseMessage] = [HumanMessage("hi"), _CALL, ToolMessage("found", tool_call_id="c"), AIMessage("yo")]
+_IMAGE = {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"}
+HISTORIES: dict[str, list[BaseMessage]] = {
+    "question": [HumanMessage("hi")],
+    "answer": [HumanMessage("hi"), AIMessage("yo")],
+    "system": [SystemMessage("be kind"), HumanMessage("hi"), AIMessage("yo"), HumanMessage("more")],
+    "tools": _TOOLS,
+    "tools with system": [SystemMessage("be kind"), *_TOOLS],
+    "image": [HumanMessage([{"type": "text", "text": "see"}, _IMAGE]), AIMessage("yo")],
+}
+WRITABLE = [name for name in bundled_names() if get_dialect(name).writes]
+_LISTS = ("messages", "input", "contents", "lines")
+
+
+def _plain(value: Any) -> str:
+    return f"<{len(value)} bytes>"
+
+
+def _form(export: Export, form: str) -> Any:
+    payload: Any = export.payload
+    if form.startswith("list"):
+        payload = next(payload[key] for key in _LISTS if key in payload)
+    return json.dumps(payload, default=_plain) if form.endswith("text") else payload
+
+
+def _said(messages: list[BaseMessage]) -> list[tuple[str, str, list[tuple[str, Any]], int]]:
+    return [
+        (
+            message.type,
+            str(message.text),
+            [(call["name"], call["args"]) for call in getattr(message, "tool_calls", ())],
+            len(message.content_blocks),
+        )
+        for message in messages
+    ]
+
+
+@pytest.mark.parametrize("form", ["dict", "list", "dict as text", "list as text"])
+@pytest.mark.parametrize("dialect", WRITABLE)
+@pytest.mark.parametrize("history", HISTORIES)
+def test_an_export_is_recognised(history: str, dialect: str, form: str) -> None:
+    payload = _form(export_messages(HISTORIES[history], dialect), form)
+    found = import_messages(payload)
+    named = import_messages(payload, dialect)
+    assert _said(found.messages) == _said(named.messages)
+    assert found.report == named.report
+
+
+@pytest.mark.parametrize("dialect", WRITABLE)
+def test_a_request_with_tools_is_recognised_as_its_own(dialect: str) -> None:
+    found = import_messages(export_messages(HISTORIES["tools with system"], dialect).payload)
+    assert found.dialect == dialect
+
+
+def test_lines_as_text_are_recognised() -> None:
+    text = "\n".join(export_messages(_TOOLS, "agent-checkpoint").lines())
+    assert import_messages(text).dialect == "agent-checkpoint"
