@@ -25,7 +25,7 @@ from .envelope.turn_record import iso_utc
 from .errors import ThreadExistsError, ThreadNotFoundError
 from .storage.layout import checked_id
 from .storage.programs.turns import versions
-from .storage.programs.whole_thread import whole_conversation
+from .storage.programs.whole_thread import retell_turns, whole_conversation
 
 if TYPE_CHECKING:
     from .storage.effects import Program
@@ -93,7 +93,8 @@ class ArchiveMethods:
         Args:
             source: JSON text, its UTF-8 bytes, or a path. A str that starts with `{` or `[` is text.
             thread_id: The thread to make: one checkpoint that holds the conversation, from which a graph with the same
-                channel goes on. The messages are exactly those that were written; the turns get new times.
+                channel goes on. The messages are exactly those that were written, and the turns keep their times,
+                statuses, errors and interrupts.
 
         Raises:
             FutureVersionError, CorruptRecordError: not an archive that this version reads; nothing was stored.
@@ -105,6 +106,7 @@ class ArchiveMethods:
             saver = cast(Any, self)
             _refuse_existing(thread_id, saver.get_tuple(config))
             saver.put(config, *self._first_put(archive))
+            self._run(retell_turns(self._core, thread_id, [turn.record for turn in archive.turns]))
         return archive
 
     async def afrom_json(
@@ -117,6 +119,7 @@ class ArchiveMethods:
             saver = cast(Any, self)
             _refuse_existing(thread_id, await saver.aget_tuple(config))
             await saver.aput(config, *self._first_put(archive))
+            await self._arun(retell_turns(self._core, thread_id, [turn.record for turn in archive.turns]))
         return archive
 
     def _first_put(self, archive: ThreadArchive) -> tuple[Checkpoint, dict[str, Any], dict[str, int]]:

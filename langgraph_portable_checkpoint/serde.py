@@ -2,7 +2,9 @@
 
 LangGraph's default imports and calls whatever a stored value names. This one imports nothing: it rebuilds LangGraph's
 safe types, and classes that this process has already imported and that only hold data (pydantic models, dataclasses,
-enums, named tuples). Anything else that stored bytes name is refused with `BlockedTypeError`, and stays stored.
+enums, named tuples). A class that its module does not hold under its name, such as one made inside a function, comes
+back as its plain data, as LangGraph has it. Anything else that stored bytes name is refused with `BlockedTypeError`,
+and stays stored.
 """
 
 from __future__ import annotations
@@ -50,12 +52,15 @@ class DataTypes:
         self.refused = _Refused()
 
     def __contains__(self, key: tuple[Any, ...]) -> bool:
+        if key in self.extra:
+            return True
         module, name = key
-        if key in self.extra or (
-            isinstance(module, str)
-            and isinstance(name, str)
-            and _holds_data_only(getattr(sys.modules.get(module), name, None))
-        ):
+        holder = sys.modules.get(module) if isinstance(module, str) and isinstance(name, str) else None
+        names = {} if holder is None else vars(holder)
+        # Where a name is missing there is nothing to call, and LangGraph's reader gives the data back. A module that
+        # makes names up when asked for them (PEP 562) is not asked.
+        missing = holder is not None and name not in names and "__getattr__" not in names
+        if missing or _holds_data_only(names.get(name)):
             return True
         self.refused.names.append(key)
         return False

@@ -103,7 +103,28 @@ def _current(source: Any, config: RunnableConfig, channel: str | None) -> _Found
             raise _absent(config)
         messages = _messages_of(state.values, channel)
         waits = bool(state.interrupts)
-    return _Found(list(messages), _dangling(messages) if waits else frozenset())
+    pending = _dangling(messages) if waits else frozenset()
+    if isinstance(source, PortableRedisSaver) and messages:
+        return _Found(_with_lost_media(source, config, list(messages)), pending)
+    return _Found(list(messages), pending)
+
+
+def _with_lost_media(
+    saver: PortableRedisSaver, config: RunnableConfig, messages: list[BaseMessage | MessageEnvelope]
+) -> list[BaseMessage | MessageEnvelope]:
+    """Give messages whose media could not be read as they are stored, so that the export tells what is missing."""
+    named = config["configurable"]
+    view = saver._core.views.get(named["thread_id"])
+    if view is None or not view.lost:
+        return messages
+    program = reading.conversation(saver._core, named["thread_id"], named["checkpoint_ns"], named.get("checkpoint_id"))
+    found = saver._run(program)
+    if found is None or len(found.messages) != len(messages):
+        return messages
+    for position, message in enumerate(found.messages):
+        if not view.lost.keys().isdisjoint(found.decoder.open(message.ref).media):
+            messages[position] = reading.envelope_of(found.decoder, message.ref, message.id, media=False)
+    return messages
 
 
 def _messages_of(values: Any, channel: str | None) -> list[BaseMessage]:

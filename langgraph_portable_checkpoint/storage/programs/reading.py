@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from ...envelope.model import MessageEnvelope
@@ -130,6 +131,8 @@ class Conversation:
     writes: list[tuple[str, str, Any]]
     finished: bool
     decoder: Decoder
+    at: datetime | None
+    """When the checkpoint was made, by its own word."""
 
 
 def conversation(core: Core, thread_id: str, ns: str, checkpoint_id: str | None) -> Program[Conversation | None]:
@@ -168,7 +171,16 @@ def conversation(core: Core, thread_id: str, ns: str, checkpoint_id: str | None)
         [(write.task_id, write.channel, _value(decoder, write.entry)) for write in writes],
         is_finished({name: _told(decoder, name, entry) for name, entry in record.values.items()}),
         decoder,
+        _time_of(record.checkpoint.get("ts")),
     )
+
+
+def _time_of(ts: Any) -> datetime | None:
+    try:
+        made = datetime.fromisoformat(ts)
+    except (TypeError, ValueError):
+        return None
+    return made if made.tzinfo else made.replace(tzinfo=UTC)
 
 
 def _entries_of(sequences: Mapping[str, Sequenced | None], channel: str) -> list[Entry]:
@@ -196,7 +208,7 @@ def derived_turns(
     if found is None:
         return []
     _, known = yield from read_log(core, found.view, thread_id)
-    mark = stamp(core, thread_id, ns, split_place(found.place)[1], channel=found.channel)
+    mark = stamp(core, thread_id, ns, split_place(found.place)[1], channel=found.channel, at=found.at)
     pending = replace(pending_of(found.writes, failed_at=mark.at), finished=found.finished)
     pending = with_known_error(pending, [turn.record["error"] for turn in known])
     turns = derive_turns(found.messages, stamp=mark, pending=pending, known=known)

@@ -96,13 +96,20 @@ def _version(distribution: str) -> str:
 
 
 def stamp(
-    core: Core, thread_id: str, ns: str, checkpoint_id: str, *, run_id: Any = None, channel: str = "messages"
+    core: Core,
+    thread_id: str,
+    ns: str,
+    checkpoint_id: str,
+    *,
+    run_id: Any = None,
+    channel: str = "messages",
+    at: datetime | None = None,
 ) -> Stamp:
-    """Say who writes a turn, now."""
+    """Say who writes a turn, now or, for what is derived of an older checkpoint, at its time."""
     framework, writer = versions()
     return Stamp(
         thread_id=thread_id,
-        at=datetime.fromtimestamp(core.now_ms() / 1000, UTC),
+        at=at or datetime.fromtimestamp(core.now_ms() / 1000, UTC),
         checkpoint_id=checkpoint_id,
         framework=framework,
         writer=writer,

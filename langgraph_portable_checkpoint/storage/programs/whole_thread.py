@@ -5,7 +5,7 @@ What an archive is made of. Media are put back into the messages, so nothing ref
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage
@@ -15,13 +15,16 @@ from ...envelope.exact import to_envelope
 from ...envelope.model import MessageEnvelope
 from ...envelope.read import read_message
 from ...envelope.turn_log import StoredTurn
+from ...envelope.turn_model import TurnRecord
+from ...envelope.turn_wire import dump_turn
 from ..codec import BLOB_WIRE, id_to_wire
 from ..decoder import Decoder
-from ..effects import Program
+from ..effects import Batch, Command, Program
 from ..items import MESSAGE
 from ..sequences import Entry
 from .core import Core
 from .reading import fetch, thread_info, turns_page
+from .turns import read_log, seal, turn_field
 
 ALL_TURNS: Final = 2**31
 IN_MEMORY_ONLY: Final = ("raw_content",)
@@ -67,3 +70,33 @@ def exact_or_neutral(message: BaseMessage) -> MessageEnvelope:
     except MsgpackEncodeError:
         envelope = {key: value for key, value in read_message(message).items() if key not in IN_MEMORY_ONLY}
         return cast(MessageEnvelope, envelope)
+
+
+RETOLD: Final = (
+    *("status", "phase", "error", "past_errors", "interrupts", "open_calls"),
+    *("started_at", "updated_at", "run_ids"),
+)
+"""What a turn's messages do not tell of it."""
+
+
+def retell_turns(core: Core, thread_id: str, told: Sequence[TurnRecord]) -> Program[None]:
+    """Give the turns of a thread just made what earlier records tell of them beyond their messages. Three round trips.
+
+    Turns that do not correspond are left as they are.
+    """
+    keys = core.layout.thread(thread_id)
+    (meta,) = yield Batch((Command(("HMGET", keys[0], b"g", b"k")),))
+    if meta[0] is None:
+        return
+    view = core.view_of(meta[0], meta[1] or b"", thread_id)
+    _, log = yield from read_log(core, view, thread_id)
+    if [turn.record["count"] for turn in log] != [record["count"] for record in told]:
+        return
+    words: list[bytes] = []
+    for turn, record in zip(log, told, strict=True):
+        kept = {name: record[name] for name in RETOLD if name in record}
+        name = turn_field(turn.record["turn"])
+        words += (name, seal(view, name, dump_turn(cast(TurnRecord, {**turn.record, **kept}))))
+    if words:
+        yield Batch((Command(("HSET", keys[5], *words)),))
+    view.turn_log = None
