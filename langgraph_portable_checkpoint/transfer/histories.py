@@ -102,11 +102,19 @@ def _current(source: Any, config: RunnableConfig, channel: str | None) -> _Found
         if state.metadata is None and not state.values:
             raise _absent(config)
         messages = _messages_of(state.values, channel)
-        waits = bool(state.interrupts)
+        waits = bool(state.interrupts) or _stands_at_breakpoint(source, state.next)
     pending = _dangling(messages) if waits else frozenset()
     if isinstance(source, PortableRedisSaver) and messages:
         return _Found(_with_lost_media(source, config, list(messages)), pending)
     return _Found(list(messages), pending)
+
+
+def _stands_at_breakpoint(graph: Any, upcoming: Sequence[str]) -> bool:
+    """Tell whether a compiled graph stopped before its next nodes because it was compiled to."""
+    before: Sequence[str] = getattr(graph, "interrupt_before_nodes", ())
+    after: Sequence[str] = getattr(graph, "interrupt_after_nodes", ())
+    named = before == "*" or not set(before).isdisjoint(upcoming)
+    return bool(upcoming) and (named or bool(after))
 
 
 def _with_lost_media(

@@ -10,7 +10,8 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
-from langgraph_portable_checkpoint import MediaHooks, MediaPolicy, PortableRedisSaver
+from langgraph_portable_checkpoint import MediaHooks, MediaPolicy, PortableRedisSaver, export_thread
+from langgraph_portable_checkpoint.errors import LossyExportError
 from tests.servers import Room
 
 
@@ -129,3 +130,16 @@ def test_hooks_hear_of_media_stored_once_and_of_media_missing(server: Room) -> N
         _read(other, "all")
         _read(other, "all")
         assert [(entry.reason, entry.sha256) for entry in missing] == [("missing_blob", stored[0].sha256)]
+
+
+def test_export_tells_of_media_that_could_not_be_read(server: Room) -> None:
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        _talk(saver, 1)
+        assert export_thread(saver, "t", to="anthropic").lossless
+    with server.client() as client:
+        client.delete(_blobs(server))
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as other:
+        export = export_thread(other, "t", to="anthropic")
+        assert [loss.kind for loss in export.report] == ["unresolved"]
+        with pytest.raises(LossyExportError):
+            export_thread(other, "t", to="anthropic", strict=True)
