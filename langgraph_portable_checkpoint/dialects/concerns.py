@@ -53,8 +53,8 @@ CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
     "media": {
         "placeholder": "a part that the target or the model does not take",
         "dropped": 'the same with on_unsupported_part="drop"',
-        "unresolved": "a media reference whose bytes are not at hand",
-        "downgraded": "a plain-text document becomes text",
+        "unresolved": "a media reference whose bytes are not at hand, or bytes that cannot be decoded",
+        "downgraded": "a plain-text document becomes text, audio its transcript",
     },
     "tool_media": {"moved": "media of a tool result go into a user message behind the results"},
     "tool_status": {"downgraded": "the error flag of a tool result"},
@@ -72,6 +72,12 @@ PROFILE_LOSS: Final = DeclaredLoss(
     when="calls and results become text: the ModelProfile says tool_calling: False",
 )
 """What a model's profile may ask for, whatever the target."""
+UNKNOWN_PART: Final = DeclaredLoss(
+    rule="unknown-part",
+    kind="unresolved",
+    when="a part stands in a history that its provider's dialect does not know; it is kept as it came",
+)
+"""What any import of a provider's history may report."""
 
 
 def normaliser_losses(target: Target) -> tuple[DeclaredLoss, ...]:

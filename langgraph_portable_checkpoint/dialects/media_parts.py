@@ -13,7 +13,7 @@ from typing import Final, cast
 from ..envelope.model import Block
 from ..errors import UnsupportedPartError
 from .base import ExportOptions, MediaRule, MediaSource, Target, without_raw
-from .reasoning import origin_of
+from .media_facts import has_bytes, settled, uploader_of, without_parameters
 from .report import LossKind, Placed, Report
 
 MEDIA_PARTS: Final = frozenset({"image", "audio", "video", "file", "text-plain"})
@@ -23,6 +23,7 @@ _SOURCES: Final[tuple[tuple[str, MediaSource], ...]] = (
     ("url", "url"),
     ("file_id", "file_id"),
 )
+_STUB: Final = frozenset({"media", *(key for key, _ in _SOURCES)})
 
 
 def base64_of(block: Block) -> str | None:
@@ -66,18 +67,26 @@ class MediaFitter:
         if self.target.media is None and "media" not in block:
             return [block]
         role = placed.envelope["role"]
-        found, reason = self._resolved(_split_data_url(block))
+        found, reason = self._resolved(block)
         if found is None:
             return self._instead(block, placed, path, reason=reason, kind="unresolved")
         if self.target.media is None:
             return [found]
         rule = self.target.media.get((role, block["type"]))
         if rule is None and found.get("text"):
-            return self._as_text(found, placed, path)
+            return self._as_text(found["text"], found, placed, path)
+        if rule is not None and not rule.takes_mime(found.get("mime_type")):
+            found = without_parameters(found)
         reason = self._refusal(rule, found, placed)
         if reason:
-            return self._instead(block, placed, path, reason=reason, kind="placeholder")
+            return self._instead(found, placed, path, reason=reason, kind="placeholder")
         return [found]
+
+    def unread(self, block: Block, placed: Placed, path: str) -> list[Block]:
+        """Return what stands for a part of unknown type whose bytes are a media reference."""
+        mime_type = (block.get("media") or {}).get("mime_type")
+        part: Block = {"type": "part", "mime_type": mime_type} if mime_type else {"type": "part"}
+        return self._instead(part, placed, path, reason="its bytes are not at hand", kind="unresolved")
 
     def moves(self, block: Block) -> bool:
         """True if a tool message's media block has to go to a user message behind the results."""
@@ -87,16 +96,26 @@ class MediaFitter:
         return ("tool", block["type"]) not in table and ("user", block["type"]) in table
 
     def _resolved(self, block: Block) -> tuple[Block | None, str]:
-        """Return the block with bytes in place of a media reference, or None and why not."""
+        """Return the block with bytes in place of a media reference, or None and why not.
+
+        A stored block keeps an empty text where its bytes stood, beside the reference.
+        """
         ref = block.get("media")
-        if ref is None or any(key in block for key, _ in _SOURCES):
-            return block, ""
+        if ref is None or any(block.get(key) for key, _ in _SOURCES):
+            return self._readable(settled(block))
         if not self.options.resolve_media:
             return None, "resolve_media=False reads no blob"
         if self.options.load_media is None:
             return None, "no media store is at hand"
-        kept = {key: value for key, value in without_raw(block).items() if key != "media"}
-        return cast(Block, {**kept, "data": self.options.load_media(ref)}), ""
+        kept = {key: value for key, value in without_raw(block).items() if key not in _STUB}
+        return self._readable(settled(cast(Block, {**kept, "data": self.options.load_media(ref)})))
+
+    def _readable(self, block: Block) -> tuple[Block | None, str]:
+        """Return a block unless all that it holds are bytes that cannot be read."""
+        others = block.get("url") or block.get("file_id") or block.get("text") is not None
+        if self.target.media is None or others or has_bytes(block) or not ("data" in block or "base64" in block):
+            return block, ""
+        return None, "its bytes cannot be decoded" if block.get("base64") else "it holds no bytes"
 
     def _refusal(self, rule: MediaRule | None, block: Block, placed: Placed) -> str:
         """Return why a target cannot take a block, "" if it can."""
@@ -108,26 +127,31 @@ class MediaFitter:
         sources = [source for key, source in _SOURCES if block.get(key) is not None and source in rule.sources]
         if not sources:
             return f"{self.target.dialect} takes {block['type']} only as {', '.join(sorted(rule.sources))}"
-        if sources == ["file_id"] and origin_of(block, placed.envelope).get("provider") not in self.target.providers:
+        if sources == ["file_id"] and uploader_of(block, placed.envelope) not in self.target.providers:
             return "the file id belongs to another provider"
         if sources == ["url"] and block["url"].partition(":")[0].lower() not in rule.schemes:
             return f"{self.target.dialect} does not fetch such URLs"
-        if not rule.takes_mime(block.get("mime_type")) and not (sources == ["url"] and not block.get("mime_type")):
+        untold = not block.get("mime_type") and "base64" not in sources
+        if not rule.takes_mime(block.get("mime_type")) and not untold:
             return f"{self.target.dialect} does not take {block.get('mime_type') or 'an unknown mime type'}"
         return ""
 
-    def _as_text(self, block: Block, placed: Placed, path: str) -> list[Block]:
+    def _as_text(self, text: str, block: Block, placed: Placed, path: str) -> list[Block]:
+        spoken = block["type"] == "audio"
         self.report.add(
             self.target.rule("media"),
             "downgraded",
             at=placed,
             path=path,
-            action="the plain-text document became text",
+            action="the transcript stands for the audio" if spoken else "the plain-text document became text",
             detail=block.get("mime_type", ""),
         )
-        return [{"type": "text", "text": block["text"]}]
+        return [{"type": "text", "text": text}]
 
     def _instead(self, block: Block, placed: Placed, path: str, *, reason: str, kind: LossKind) -> list[Block]:
+        transcript = (block.get("extras") or {}).get("transcript")
+        if block["type"] == "audio" and isinstance(transcript, str) and transcript.strip():
+            return self._as_text(transcript, block, placed, path)
         what = block.get("mime_type") or block["type"]
         policy = self.options.on_unsupported_part
         if policy == "raise":
@@ -151,12 +175,3 @@ def placeholder(block: Block) -> Block:
     """Make the text that stands in for a part that is not sent."""
     named = f" {block['filename']}" if block.get("filename") else ""
     return {"type": "text", "text": f"[{block.get('mime_type') or block['type']}{named}: not available here]"}
-
-
-def _split_data_url(block: Block) -> Block:
-    url = block.get("url")
-    if not isinstance(url, str) or not url.startswith("data:") or ";base64," not in url[:200]:
-        return block
-    head, _, encoded = url[5:].partition(";base64,")
-    kept = {key: value for key, value in block.items() if key != "url"}
-    return cast(Block, {**kept, "base64": encoded, "mime_type": block.get("mime_type") or head})

@@ -172,6 +172,9 @@ class Parts:
 
     def non_standard(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Keep a block of unknown type for the API it was written for."""
+        if "media" in block:
+            self.replay.broken = True
+            return self.media.unread(block, placed, path)
         origin = origin_of(block, placed.envelope)
         own = origin.get("provider") in self.target.providers and origin.get("api") == self.target.api
         value = block.get("value")
@@ -179,7 +182,9 @@ class Parts:
         own = own or ("provider" not in origin and str(kind) in self.target.native_parts)
         if self.target.non_standard == "any" or (self.target.non_standard == "same-api" and own and "raw" in block):
             return [block]
-        stands = placed.envelope["role"] in ("user", "tool") and self.options.on_unsupported_part != "drop"
+        said = placed.envelope["role"] in ("user", "tool")
+        stands = said and self.options.on_unsupported_part != "drop"
+        self.replay.broken = self.replay.broken or said
         self.lose(
             "non_standard",
             "placeholder" if stands else "dropped",
@@ -193,8 +198,12 @@ class Parts:
     def part(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Fit a media part; those of tool messages that move are fitted where they arrive."""
         if placed.envelope["role"] == "tool" and self.media.moves(block):
+            self.replay.broken = True
             return [block]
-        return self.media.fit(block, placed, path)
+        found = self.media.fit(block, placed, path)
+        if [other["type"] for other in found] != [block["type"]]:
+            self.replay.broken = True
+        return found
 
 
 _Fit = Callable[[Parts, Block, Placed, str], list[Block]]

@@ -1,0 +1,139 @@
+"""What a media block says of itself, in one spelling: its bytes as base64, its mime type, whose upload it names.
+
+Messages that applications write themselves hold data URLs with parameters, base64 of the URL-safe alphabet, mime types
+in capitals or none; providers refuse those. Pure.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import Any, Final, cast
+from urllib.parse import unquote_to_bytes
+
+from ..envelope.model import Block, MessageEnvelope
+from .reasoning import origin_of
+
+_BASE64: Final = re.compile("[A-Za-z0-9+/]+={0,2}")
+_ALIASES: Final = {
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "image/x-png": "image/png",
+    "application/x-pdf": "application/pdf",
+}
+_MAGIC: Final = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
+    (re.compile(rb"RIFF....WAVE", re.DOTALL), "audio/wav"),
+    (re.compile(rb"ID3|\xff[\xfb\xf3\xf2]"), "audio/mpeg"),
+    (re.compile(rb"%PDF-"), "application/pdf"),
+    (re.compile(rb"....ftyp", re.DOTALL), "video/mp4"),
+)
+_UNTOLD: Final = frozenset({"", "none", "application/octet-stream", "binary/octet-stream"})
+
+
+def settled(block: Block) -> Block:
+    """Return a media block with its data URL taken apart, base64 and mime type as providers spell them.
+
+    The same object if nothing changes. Bytes that cannot be decoded stay as they are; `has_bytes` tells.
+    """
+    found = _apart(block)
+    encoded = found.get("base64")
+    if isinstance(encoded, str) and not _is_base64(encoded):
+        again = _encoded_again(encoded)
+        found = found if again is None else _changed(found, base64=again)
+    mime_type = _mime_type(found)
+    return found if mime_type == found.get("mime_type") or not mime_type else _changed(found, mime_type=mime_type)
+
+
+def has_bytes(block: Block) -> bool:
+    """True if a block's bytes are there and can be decoded."""
+    if block.get("data"):
+        return True
+    encoded = block.get("base64")
+    return isinstance(encoded, str) and _is_base64(encoded)
+
+
+def without_parameters(block: Block) -> Block:
+    """Return a block whose mime type is the bare type: "image/png" for "image/png;charset=x"."""
+    bare = (block.get("mime_type") or "").partition(";")[0].strip()
+    return block if bare == (block.get("mime_type") or "") else _changed(block, mime_type=bare)
+
+
+def uploader_of(block: Block, envelope: MessageEnvelope) -> str | None:
+    """Return whose upload a block names: by its origin, else by the shape that only one provider has.
+
+    Source: OpenAI file ids start with "file-", Anthropic's with "file_", Gemini's are names or URIs under files/.
+    """
+    provider = origin_of(block, envelope).get("provider")
+    return provider or _by_shape(block.get("raw")) or _by_id(str(block.get("file_id") or ""))
+
+
+def _by_shape(raw: Any) -> str | None:
+    if not isinstance(raw, Mapping):
+        return None
+    if raw.get("type") in ("input_file", "input_image") or isinstance(raw.get("file"), Mapping):
+        return "openai"
+    return "anthropic" if isinstance(raw.get("source"), Mapping) else None
+
+
+def _by_id(file_id: str) -> str | None:
+    if file_id.startswith("files/") or ("generativelanguage.googleapis.com" in file_id and "/files/" in file_id):
+        return "google"
+    return {"file-": "openai", "file_": "anthropic"}.get(file_id[:5])
+
+
+def _changed(block: Block, **changes: Any) -> Block:
+    return cast(Block, {key: value for key, value in block.items() if key != "raw"} | changes)
+
+
+def _is_base64(encoded: str) -> bool:
+    return len(encoded) % 4 == 0 and _BASE64.fullmatch(encoded) is not None
+
+
+def _encoded_again(encoded: str) -> str | None:
+    """Spell base64 of another alphabet, without padding or with line breaks, as usual; None if it is none."""
+    bare = "".join(encoded.split()).rstrip("=").translate(str.maketrans("-_", "+/"))
+    if not _BASE64.fullmatch(bare) or len(bare) % 4 == 1:
+        return None
+    return base64.b64encode(base64.b64decode(bare + "=" * (-len(bare) % 4))).decode()
+
+
+def _apart(block: Block) -> Block:
+    """Take a data URL apart; its own mime type counts where the block names none."""
+    url = block.get("url")
+    if not isinstance(url, str) or url[:5].lower() != "data:":
+        return block
+    head, comma, body = url[5:].partition(",")
+    if not comma:
+        return block
+    is_base64 = head.lower().endswith(";base64")
+    mime_type = block.get("mime_type") or (head[:-7] if is_base64 else head)
+    encoded = body if is_base64 else base64.b64encode(unquote_to_bytes(body)).decode()
+    kept = {key: value for key, value in block.items() if key != "url"}
+    return cast(Block, {**kept, "base64": encoded} | ({"mime_type": mime_type} if mime_type else {}))
+
+
+def _mime_type(block: Block) -> str:
+    """Return the mime type in lower case under its registered name; told from the bytes where it is not known."""
+    kind, semicolon, parameters = str(block.get("mime_type") or "").strip().partition(";")
+    kind = kind.strip().lower()
+    if kind in _UNTOLD:
+        return _sniffed(block) or str(block.get("mime_type") or "")
+    name = _ALIASES.get(kind, kind)
+    return name if kind.startswith("image/") else name + semicolon + parameters
+
+
+def _sniffed(block: Block) -> str | None:
+    head = block["data"][:16] if block.get("data") else _decoded_head(block)
+    found = next((mime_type for magic, mime_type in _MAGIC if magic.match(head)), None)
+    fits = found is not None and (block["type"] == "file" or found.startswith(f"{block['type']}/"))
+    return found if fits else None
+
+
+def _decoded_head(block: Block) -> bytes:
+    encoded = block.get("base64")
+    return base64.b64decode(encoded[:24]) if isinstance(encoded, str) and _is_base64(encoded) else b""

@@ -1,0 +1,134 @@
+"""Media as applications write them: stored stubs without bytes, odd mime types and base64, uploads of a provider."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.graph import START, MessagesState, StateGraph
+
+from langgraph_portable_checkpoint import PortableRedisSaver, export_messages, export_thread, lint
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(5000)
+ENCODED = base64.b64encode(PNG).decode()
+URL = f"data:image/png;base64,{ENCODED}"
+TARGETS = ("anthropic", "openai-chat", "openai-responses", "mistral", "google", "bedrock", "otel")
+SHAPES = {
+    "v1": {"type": "image", "base64": ENCODED, "mime_type": "image/png"},
+    "v0": {"type": "image", "source_type": "base64", "data": ENCODED, "mime_type": "image/png"},
+    "chat": {"type": "image_url", "image_url": {"url": URL}},
+    "responses": {"type": "input_image", "image_url": URL},
+    "messages": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ENCODED}},
+    "generate-content": {"type": "media", "mime_type": "image/png", "data": ENCODED},
+    "converse": {"image": {"format": "png", "source": {"bytes": PNG}}},
+}
+SIGNED = AIMessage(
+    [{"type": "thinking", "thinking": "hm", "signature": "SIGNED"}, {"type": "text", "text": "ok"}],
+    response_metadata={"model_provider": "anthropic", "model_name": "claude-opus-5-5"},
+)
+
+
+def first(export: Any) -> str:
+    return json.dumps(next(iter(export.payload.values()))[0], default=repr)
+
+
+def parts(target: str, part: Any, **options: Any) -> str:
+    return first(export_messages([HumanMessage([{"type": "text", "text": "see"}, part])], target, **options))
+
+
+@pytest.fixture(params=SHAPES)
+def stored(request: pytest.FixtureRequest, tmp_path: Any) -> Any:
+    with PortableRedisSaver.embedded(tmp_path) as saver:
+        graph = StateGraph(MessagesState)
+        graph.add_node("answer", lambda state: {"messages": []})
+        graph.add_edge(START, "answer")
+        said = [HumanMessage([{"type": "text", "text": "see"}, SHAPES[request.param]])]
+        graph.compile(checkpointer=saver).invoke({"messages": said}, {"configurable": {"thread_id": "t"}})
+        yield saver
+
+
+def test_media_that_are_not_read_are_told_to_every_target(stored: PortableRedisSaver) -> None:
+    for target in TARGETS:
+        export = export_thread(stored, "t", target, resolve_media=False)
+        assert "not available here" in first(export), target
+        assert [(loss.kind, loss.path) for loss in export.report] == [("unresolved", "content[1]")], target
+
+
+def test_nothing_signed_is_replayed_behind_a_part_that_went() -> None:
+    video = {"type": "video", "base64": "AAAA", "mime_type": "video/mp4"}
+    for part, replayed in ((SHAPES["v1"], True), (video, False), ({"type": "new_part"}, False)):
+        said = [HumanMessage([{"type": "text", "text": "see"}, part]), SIGNED, HumanMessage("go on")]
+        payload = export_messages(said, "anthropic", model="claude-opus-5-5").payload
+        assert ("SIGNED" in json.dumps(payload)) is replayed
+
+
+UPLOADS = {
+    "openai-responses": {"type": "input_file", "file_id": "file-abc"},
+    "openai-chat": {"type": "file", "file": {"file_id": "file-abc"}},
+    "anthropic": {"type": "document", "source": {"type": "file", "file_id": "file_abc"}},
+    "google": {"fileData": {"fileUri": "https://generativelanguage.googleapis.com/v1beta/files/abc"}},
+}
+
+
+@pytest.mark.parametrize("source", UPLOADS)
+@pytest.mark.parametrize("target", UPLOADS)
+def test_an_upload_goes_to_its_own_provider_only(source: str, target: str) -> None:
+    own = source.partition("-")[0] == target.partition("-")[0]
+    assert ("abc" in parts(target, UPLOADS[source])) is own
+
+
+@pytest.mark.parametrize(
+    ("file_id", "target"), [("file-abc", "openai-chat"), ("file_abc", "anthropic"), ("files/abc", "google")]
+)
+def test_an_upload_in_the_neutral_shape_is_told_by_its_id(file_id: str, target: str) -> None:
+    part = {"type": "file", "file_id": file_id, "mime_type": "application/pdf"}
+    for other in ("openai-chat", "anthropic", "google"):
+        assert (file_id in parts(other, part)) is (other == target)
+
+
+JPEG = {"type": "image", "base64": "/9j/4A=="}
+SPELLINGS = {
+    "wrong name": {**JPEG, "mime_type": "image/jpg"},
+    "capitals": {**JPEG, "mime_type": "IMAGE/JPEG"},
+    "none": JPEG,
+    "octets": {**JPEG, "mime_type": "application/octet-stream"},
+    "parameters": {**JPEG, "mime_type": "image/jpeg; charset=binary"},
+    "url-safe": {"type": "image", "base64": "_9j_4A", "mime_type": "image/jpeg"},
+    "lines": {"type": "image", "base64": "/9j/\n4A==", "mime_type": "image/jpeg"},
+    "data URL": {"type": "image_url", "image_url": {"url": "DATA:image/jpg;charset=x;base64,/9j/4A=="}},
+    "data URL without type": {"type": "image_url", "image_url": "data:;base64,/9j/4A=="},
+    "percent": {"type": "image_url", "image_url": "data:image/jpeg,%FF%D8%FF%E0"},
+}
+
+
+@pytest.mark.parametrize("spelled", SPELLINGS)
+@pytest.mark.parametrize("target", ["anthropic", "openai-chat", "openai-responses", "mistral", "google"])
+def test_mime_type_and_base64_reach_providers_as_they_want_them(target: str, spelled: str) -> None:
+    export = export_messages([HumanMessage([SPELLINGS[spelled]])], target)
+    assert first(export) == first(export_messages([HumanMessage([{**JPEG, "mime_type": "image/jpeg"}])], target))
+    assert export.lossless
+    assert "/9j/4A==" in first(export)
+    assert not lint(export.payload, target)
+
+
+@pytest.mark.parametrize("encoded", ["", "!!!not base64", "AAAAA"])
+@pytest.mark.parametrize("target", ["anthropic", "openai-chat", "openai-responses", "mistral", "google", "bedrock"])
+def test_bytes_that_cannot_be_decoded_are_told(target: str, encoded: str) -> None:
+    export = export_messages([HumanMessage([{"type": "image", "base64": encoded, "mime_type": "image/png"}])], target)
+    assert "[image/png: not available here]" in first(export)
+    assert [loss.kind for loss in export.report] == ["unresolved"]
+
+
+def test_a_transcript_stands_for_audio_elsewhere() -> None:
+    audio = {"id": "audio_1", "data": "AAAA", "expires_at": 1, "transcript": "what was said"}
+    spoken = AIMessage("", additional_kwargs={"audio": audio}, response_metadata={"model_provider": "openai"})
+    for target in ("anthropic", "mistral", "openai-responses", "bedrock"):
+        export = export_messages([HumanMessage("hi"), spoken, HumanMessage("and?")], target)
+        assert "what was said" in json.dumps(export.payload)
+        assert "not available" not in json.dumps(export.payload)
+        assert [loss.kind for loss in export.report] == ["downgraded"]
+    own = export_messages([HumanMessage("hi"), spoken, HumanMessage("and?")], "openai-chat").payload
+    assert own["messages"][1]["audio"] == {"id": "audio_1"}
