@@ -20,6 +20,7 @@ from .report import Export, Imported, Placed, Report
 from .responses_read import lift_calls
 from .selection import place, token_budget, turn_count, turn_range
 from .source_text import read_payload
+from .unknown_parts import tell_unknown
 
 _OPTIONS: Final = frozenset(field.name for field in fields(ExportOptions))
 
@@ -102,6 +103,7 @@ def import_messages(
     report.target = dialect.name
     options = ImportOptions(profile=profile, model=model, account=account)
     envelopes = dialect.parse(value, options, report)
+    tell_unknown(value, envelopes, dialect.name, report=report)
     return Imported(
         envelopes=envelopes,
         report=report.losses,

@@ -63,6 +63,8 @@ def read_message(native: Any, path: str, options: ImportOptions, problems: Probl
     made = 0
     for index, part in enumerate(parts):
         fields = problems.mapping(part, f"{path}.parts[{index}]")
+        if fields is not None and not isinstance(fields.get("type"), str):
+            problems.add(f"{path}.parts[{index}].type", "is missing or not a text")
         if fields is None or fields.get("type") != "tool_call_response":
             other += [_read_part(fields)] if fields is not None else []
             continue

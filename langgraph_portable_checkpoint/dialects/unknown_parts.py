@@ -1,0 +1,107 @@
+"""Parts of an imported history that its dialect does not know: told one by one, or the whole payload refused.
+
+A provider's new kind of block is kept as it came and told. A payload most of whose parts are unknown, some of them with
+the words of another dialect, is not of this dialect: it was named wrongly, and is refused as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..envelope.model import Block, MessageEnvelope
+from ..errors import MalformedHistoryError
+from .concerns import UNKNOWN_PART
+from .report import Placed, Report
+from .responses_items import USER_ITEMS
+
+_TYPED: Final = frozenset({"openai-responses", "openai-chat", "anthropic", "mistral"})
+_KEYED: Final = frozenset({"google", "bedrock"})
+"""Dialects whose parts say what they are by `type`, and those whose parts do so by a key of their own."""
+_KEPT: Final[Mapping[str, frozenset[str]]] = {
+    "openai-responses": USER_ITEMS
+    | {"compaction", "context_compaction", "mcp_list_tools", "mcp_approval_request", "program_output"},
+    "anthropic": frozenset({"compaction", "container_upload", "search_result", "tool_reference"}),
+    "bedrock": frozenset({"cachePoint", "guardContent", "citationsContent", "toolAddition", "toolRemoval"}),
+}
+"""Kinds without a neutral place that a dialect knows all the same."""
+_FOREIGN_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "openai-chat": ("parts",),
+    "mistral": ("parts",),
+    "anthropic": ("parts", "tool_calls"),
+    "openai-responses": ("parts", "tool_calls"),
+    "bedrock": ("parts", "tool_calls"),
+    "google": ("tool_calls",),
+}
+"""Keys of messages that hold content in other dialects."""
+_WORDS: Final = frozenset(
+    {"tool_use", "tool_result", "thinking", "redacted_thinking", "document", "image", "server_tool_use"}
+    | {"image_url", "input_audio", "input_text", "output_text", "input_image", "input_file", "refusal"}
+    | {"function_call", "function_call_output", "reasoning", "tool_call", "tool_call_response", "blob", "uri"}
+    | {"human", "ai", "tool", "system", "constructor"}
+)
+"""Types of parts, items and messages of the bundled dialects; unknown ones of these are another dialect's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Unknown:
+    placed: Placed
+    path: str
+    kind: str
+    foreign: bool
+
+
+def tell_unknown(payload: Any, envelopes: Sequence[MessageEnvelope], dialect: str, *, report: Report) -> None:
+    """Report each part that the dialect does not know.
+
+    Raises:
+        MalformedHistoryError: The payload is of another dialect.
+    """
+    if dialect not in _TYPED | _KEYED:
+        return
+    unknown = [*_foreign_keys(payload, dialect), *_parts(envelopes, dialect)]
+    parts = sum(len(envelope["content"]) for envelope in envelopes)
+    if len(unknown) * 2 > parts and any(one.foreign for one in unknown):
+        problems = [f"message {one.placed.index} {one.path}: {one.kind} is not of this dialect" for one in unknown]
+        raise MalformedHistoryError(dialect, problems)
+    for one in unknown:
+        action = "kept as it came what the dialect does not know"
+        report.add(UNKNOWN_PART.rule, UNKNOWN_PART.kind, at=one.placed, path=one.path, action=action, detail=one.kind)
+
+
+def _parts(envelopes: Sequence[MessageEnvelope], dialect: str) -> Iterator[_Unknown]:
+    for index, envelope in enumerate(envelopes):
+        for at, block in enumerate(envelope["content"]):
+            kind = _kind(block)
+            if block["type"] == "non_standard" and kind not in _KEPT.get(dialect, ()):
+                foreign = _is_foreign(block, dialect)
+                yield _Unknown(placed=Placed(envelope, index), path=f"content[{at}]", kind=kind, foreign=foreign)
+
+
+def _kind(block: Block) -> str:
+    """Name what a part says it is: its type, or its only key."""
+    value = block.get("value")
+    if not isinstance(value, Mapping):
+        return type(value).__name__
+    return str(value["type"]) if "type" in value else ", ".join(str(key) for key in value)
+
+
+def _is_foreign(block: Block, dialect: str) -> bool:
+    value = block.get("value")
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    return kind is not None if dialect in _KEYED else not isinstance(kind, str) or kind in _WORDS
+
+
+def _foreign_keys(payload: Any, dialect: str) -> Iterator[_Unknown]:
+    for index, message in enumerate(_messages(payload)):
+        for key in _FOREIGN_KEYS[dialect]:
+            if isinstance(message, Mapping) and isinstance(message.get(key), list) and message[key]:
+                placed = Placed({"v": 1, "role": "other", "content": []}, index)
+                yield _Unknown(placed=placed, path=key, kind=key, foreign=True)
+
+
+def _messages(payload: Any) -> Sequence[Any]:
+    if isinstance(payload, Mapping):
+        payload = next((payload[key] for key in ("messages", "input", "contents") if key in payload), None)
+    return payload if isinstance(payload, (list, tuple)) else ()

@@ -1,0 +1,77 @@
+"""Parts that the named dialect does not know are told, or the payload is refused; never a part of it in silence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from langgraph_portable_checkpoint.dialects.concerns import UNKNOWN_PART
+from langgraph_portable_checkpoint.dialects.export import import_messages
+from langgraph_portable_checkpoint.errors import MalformedHistoryError
+
+ANTHROPIC = [
+    {"role": "user", "content": [{"type": "text", "text": "look"}]},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "look", "input": {}}]},
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "found"}]},
+]
+GEMINI = [{"role": "user", "parts": [{"text": "hi"}]}]
+LANGCHAIN = [{"type": "human", "content": "hi"}, {"type": "ai", "content": "yo"}]
+OTEL = [{"role": "user", "parts": [{"type": "text", "content": "hi"}]}]
+BEDROCK = [{"role": "user", "content": [{"text": "hi"}]}]
+CHAT_CALL = [
+    {"role": "user", "content": "hi"},
+    {"role": "assistant", "content": "t", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{}"}}]},
+]
+
+
+@pytest.mark.parametrize(
+    ("payload", "named"),
+    [
+        *((ANTHROPIC, name) for name in ("openai-chat", "openai-responses", "mistral", "bedrock", "otel", "google")),
+        *((GEMINI, name) for name in ("openai-chat", "openai-responses", "mistral", "bedrock", "otel", "anthropic")),
+        *((OTEL, name) for name in ("openai-chat", "openai-responses", "mistral", "bedrock", "google", "anthropic")),
+        *((BEDROCK, name) for name in ("openai-chat", "openai-responses", "mistral", "anthropic", "otel")),
+        *((LANGCHAIN, name) for name in ("openai-chat", "openai-responses", "mistral", "anthropic", "otel", "google")),
+    ],
+)
+def test_a_history_of_another_dialect_is_refused(payload: list[Any], named: str) -> None:
+    with pytest.raises(MalformedHistoryError):
+        import_messages(payload, named)
+
+
+@pytest.mark.parametrize("named", ["openai-chat", "openai-responses", "mistral"])
+def test_each_foreign_part_of_a_mostly_readable_history_is_told(named: str) -> None:
+    texts = [{"role": "user", "content": "more"}] * 4
+    imported = import_messages([*ANTHROPIC, *texts], named)
+    told = [(loss.rule, loss.kind, loss.detail, loss.message) for loss in imported.report]
+    assert told == [
+        (UNKNOWN_PART.rule, UNKNOWN_PART.kind, "tool_use", 1),
+        (UNKNOWN_PART.rule, UNKNOWN_PART.kind, "tool_result", 2),
+    ]
+
+
+@pytest.mark.parametrize("named", ["anthropic", "openai-responses"])
+def test_calls_that_the_named_dialect_keeps_elsewhere_are_told(named: str) -> None:
+    imported = import_messages(CHAT_CALL, named)
+    assert [(loss.rule, loss.detail, loss.message) for loss in imported.report] == [("unknown-part", "tool_calls", 1)]
+
+
+@pytest.mark.parametrize(
+    ("named", "payload"),
+    [
+        ("anthropic", [{"role": "assistant", "content": [{"type": "new_tool_use", "id": "n"}]}]),
+        ("openai-responses", [{"type": "new_call", "id": "n"}]),
+        ("google", [{"role": "model", "parts": [{"newPart": {}}]}]),
+        ("bedrock", [{"role": "assistant", "content": [{"newBlock": {}}]}]),
+    ],
+)
+def test_a_new_kind_of_block_of_the_right_provider_is_kept_and_told(named: str, payload: list[Any]) -> None:
+    imported = import_messages(payload, named)
+    assert [block["type"] for block in imported.envelopes[0]["content"]] == ["non_standard"]
+    assert [(loss.rule, loss.kind) for loss in imported.report] == [(UNKNOWN_PART.rule, UNKNOWN_PART.kind)]
+
+
+def test_kinds_without_a_neutral_place_that_a_dialect_knows_are_no_news() -> None:
+    payload = [{"type": "mcp_list_tools", "id": "m"}, {"type": "compaction", "id": "c", "encrypted_content": "x"}]
+    assert import_messages(payload, "openai-responses").report == ()
