@@ -43,6 +43,7 @@ _WITH_STATUS: Final = re.compile(r"claude|nova")
 _BOUND: Final = re.compile(r"claude-(fable-(5-[1-9]|[6-9])|(opus|sonnet|haiku)-(5-[5-9]|[6-9]))")
 """Models that bind thinking to what stands before it (A12c): docs.aws.amazon.com, thinking block binding."""
 
+NATIVE_PARTS: Final = frozenset({"cachePoint", "guardContent", "toolAddition", "toolRemoval"})
 _MEDIA: Final = {
     (role, kind): MediaRule(
         sources=frozenset({"base64", "url"}), mime_types=tuple(map(re.escape, FORMATS[kind])), schemes=("s3",)
@@ -139,6 +140,7 @@ class Bedrock:
             server_tools="never",
             refusal=False,
             non_standard="same-api",
+            native_parts=NATIVE_PARTS,
         )
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from .lint.openai_responses import RULES, lint_items
 from .models import narrow_media
 from .problems import Problems, history_list
 from .report import Placed, Report
-from .responses_items import API, CALLS, HOSTED, NAME, OUTPUTS
+from .responses_items import API, CALLS, HOSTED, NAME, OUTPUTS, USER_ITEMS
 from .responses_read import ItemReader
 from .responses_write import ResponsesWriter
 
@@ -119,6 +119,7 @@ class OpenAIResponses:
             item_ids=True,
             server_tools="items",
             non_standard="same-api",
+            native_parts=USER_ITEMS,
         )
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from .arguments import is_sendable
 from .base import ExportOptions, Target, without_raw
 from .ids import NameMap
 from .media_parts import MEDIA_PARTS, MediaFitter, placeholder
+from .native_parts import MARKERS, kind_of, neutral_form, told_text
 from .pairing import with_content
 from .reasoning import Replay, origin_of
 from .report import LossKind, Placed, Report
@@ -49,7 +50,7 @@ class Parts:
         fitted: list[Block] = []
         changed = False
         for at, block in enumerate(content):
-            found = _FITS[block["type"]](self, block, placed, f"content[{at}]") if block["type"] in _FITS else [block]
+            found = self._block(block, placed, f"content[{at}]")
             changed = changed or len(found) != 1 or found[0] is not block
             fitted.extend(found)
         if changed:
@@ -178,11 +179,26 @@ class Parts:
         origin = origin_of(block, placed.envelope)
         own = origin.get("provider") in self.target.providers and origin.get("api") == self.target.api
         value = block.get("value")
-        kind = value.get("type") if isinstance(value, Mapping) else type(value).__name__
-        own = own or ("provider" not in origin and str(kind) in self.target.native_parts)
+        kind = kind_of(value)
+        own = own or ("provider" not in origin and kind in self.target.native_parts)
         if self.target.non_standard == "any" or (self.target.non_standard == "same-api" and own and "raw" in block):
             return [block]
-        said = placed.envelope["role"] in ("user", "tool")
+        if "provider" not in origin and (forms := neutral_form(value)):
+            return [fitted for form in forms for fitted in self._block(form, placed, path)]
+        if told_text(value):
+            return self._told(told_text(value), kind, placed, path)
+        return self._unknown(kind, placed, path)
+
+    def _block(self, block: Block, placed: Placed, path: str) -> list[Block]:
+        return _FITS[block["type"]](self, block, placed, path) if block["type"] in _FITS else [block]
+
+    def _told(self, text: str, kind: str, placed: Placed, path: str) -> list[Block]:
+        self.replay.broken = True
+        self.lose("non_standard", "downgraded", placed, path, action="a search result became its text", detail=kind)
+        return self.text({"type": "text", "text": text}, placed, path)
+
+    def _unknown(self, kind: str, placed: Placed, path: str) -> list[Block]:
+        said = placed.envelope["role"] in ("user", "tool") and kind not in MARKERS
         stands = said and self.options.on_unsupported_part != "drop"
         self.replay.broken = self.replay.broken or said
         self.lose(
@@ -191,7 +207,7 @@ class Parts:
             placed,
             path,
             action="a text stands in for a part of unknown type" if stands else "a part of unknown type was left out",
-            detail=str(kind),
+            detail=kind,
         )
         return [placeholder({"type": f"part of type {kind}"})] if stands else []
 

@@ -52,8 +52,8 @@ class ResponsesWriter:
     def write(self, conversation: Sequence[Placed]) -> dict[str, Any]:
         """Return `input`, and `instructions` where the history came with them."""
         for placed in conversation:
-            if placed.envelope["role"] == "tool" and self._is_own(None, placed.envelope):
-                self._output_types[placed.envelope.get("tool_call_id")] = _kept(placed.envelope).get("type")
+            if placed.envelope["role"] == "tool":
+                self._output_types[placed.envelope.get("tool_call_id")] = self._answer_item(placed.envelope).get("type")
         for placed in conversation:
             for item in _WRITERS[placed.envelope["role"]](self, placed):
                 self.items.append((item, placed))
@@ -88,7 +88,7 @@ class ResponsesWriter:
         """Spell a result in the item type that belongs to its call."""
         envelope = placed.envelope
         call_id = envelope.get("tool_call_id")
-        kept = _kept(envelope) if self._is_own(None, envelope) else {}
+        kept = self._answer_item(envelope)
         wanted = CALLS[self._call_types.get(call_id, "function_call")].output
         key = "id" if wanted == "local_shell_call_output" else "call_id"
         if kept.get("type") == wanted and "output" in kept:
@@ -96,6 +96,12 @@ class ResponsesWriter:
             return
         head = kept if kept.get("type") == wanted else {"type": wanted}
         yield {**head, key: call_id, "output": self._content(envelope["content"], placed)}
+
+    def _answer_item(self, envelope: MessageEnvelope) -> Mapping[str, Any]:
+        """Return what is known of a result's item: as it came, or as an application marked it for this API."""
+        if self._is_own(None, envelope):
+            return _kept(envelope)
+        return _screenshot(envelope) if "origin" not in envelope else {}
 
     def assistant(self, placed: Placed) -> Iterator[dict[str, Any]]:
         """Spell the items of an assistant message in order; texts that share an id are one output message."""
@@ -227,6 +233,8 @@ def _native(block: Block) -> Mapping[str, Any] | None:
     raw = block.get("raw")
     if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
         return None
+    if raw["type"] == "custom_tool_call":
+        raw = {key: value for key, value in raw.items() if key != "status"}
     return raw if raw.keys() <= _NATIVE_KEYS.get(raw["type"], raw.keys()) else None
 
 
@@ -238,6 +246,17 @@ def _role(envelope: MessageEnvelope) -> str:
 def _kept(envelope: MessageEnvelope) -> Mapping[str, Any]:
     kept = (envelope.get("extras") or {}).get(NAME)
     return kept if isinstance(kept, Mapping) else {}
+
+
+def _screenshot(envelope: MessageEnvelope) -> dict[str, Any]:
+    """Read a result that langchain-openai's users mark as a computer call's: its first image."""
+    marks = (envelope.get("extras") or {}).get("additional_kwargs") or {}
+    shot = next((block for block in envelope["content"] if block["type"] == "image"), None)
+    if marks.get("type") != "computer_call_output" or shot is None:
+        return {}
+    source = {key: value for key, value in _image(shot).items() if key in ("image_url", "file_id")}
+    checks = {key: marks[key] for key in ("acknowledged_safety_checks",) if key in marks}
+    return {"type": marks["type"], "output": {"type": "computer_screenshot", **source}, **checks}
 
 
 def _message_key(block: Block) -> Any:

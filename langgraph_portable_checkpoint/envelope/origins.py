@@ -35,7 +35,8 @@ def _first(metadata: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
 def _api(metadata: Mapping[str, Any], word: str | None) -> str | None:
     if word == "openai" or metadata.get("object") == "response":
         response_id = metadata.get("id")
-        responses = metadata.get("object") == "response" or str(response_id).startswith("resp_")
+        marked = metadata.get("object") == "response" or metadata.get("output_version") == "responses/v1"
+        responses = marked or str(response_id).startswith("resp_")
         return "responses" if responses else "chat"
     return _APIS.get(word or "")
 

@@ -32,6 +32,7 @@ GOOD = "call_1"
 STEP = (user("hi"), assistant(call("abcdefghi")), result("abcdefghi"))
 SERVER = {"type": "server_tool_call", "id": "srvtoolu_1", "name": "web_search", "args": {"query": "x"}}
 ODD = {"type": "non_standard", "value": {"type": "new_thing"}}
+FOUND = {"type": "non_standard", "value": {"type": "search_result", "content": [{"type": "text", "text": "found"}]}}
 FILE = {"type": "file", "mime_type": "application/x-unknown", "base64": "AAAA"}
 
 
@@ -81,6 +82,7 @@ CASES: dict[tuple[str, str], Case] = {
     ("server_tools", "downgraded"): Case((user("hi"), assistant(SERVER, "ok")), {"server_tools": "text"}),
     ("non_standard", "dropped"): Case((user("hi"), assistant(ODD, "ok"))),
     ("non_standard", "placeholder"): Case((user(ODD),)),
+    ("non_standard", "downgraded"): Case((user(FOUND),)),
     ("media", "placeholder"): Case((user({"type": "video", "mime_type": "video/mp4", "base64": "AAAA"}, FILE),)),
     ("media", "dropped"): Case(
         (user("hi", {"type": "video", "mime_type": "video/mp4", "file_id": "f"}),), {"on_unsupported_part": "drop"}
