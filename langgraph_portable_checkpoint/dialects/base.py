@@ -28,7 +28,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol, runtime_checkable
+from functools import cache
+from typing import Any, Final, Literal, Protocol, get_args, get_origin, get_type_hints, runtime_checkable
 
 from ..envelope.model import Block, MessageEnvelope
 from .report import LossKind, Placed, Report
@@ -218,6 +219,17 @@ class ExportOptions:
     strict: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Refuse a word that an option does not know.
+
+        Raises:
+            ValueError: An option has none of its values; names the option.
+        """
+        for name, words in _option_words().items():
+            value = getattr(self, name)
+            if value not in words:
+                raise ValueError(f"{name}={value!r} is none of {', '.join(map(repr, words))}")
+
     @property
     def model_name(self) -> str | None:
         """Name of the target model, where one is known."""
@@ -225,6 +237,13 @@ class ExportOptions:
             name = self.model.get("name") or self.model.get("model")
             return str(name) if name else None
         return self.model
+
+
+@cache
+def _option_words() -> Mapping[str, tuple[Any, ...]]:
+    """Return the values of each option that takes one of several words."""
+    hints = get_type_hints(ExportOptions)
+    return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,13 +12,14 @@ from typing import Any, Final
 from langchain_core.messages import BaseMessage
 
 from ..envelope.model import MessageEnvelope, Origin
-from ..errors import DialectError, LossyExportError
+from ..errors import DialectError, IncompatibleHistoryError, LossyExportError
 from .base import Dialect, ExportOptions, Finding, ImportOptions
+from .jsonl import mend_surrogates
 from .normalise import normalise
 from .registry import get_dialect, recognise
 from .report import Export, Imported, Placed, Report
 from .responses_read import lift_calls
-from .selection import place, token_budget, turn_count, turn_range
+from .selection import check_turns, place, token_budget, turn_count, turn_range
 from .source_text import read_payload
 from .unknown_parts import tell_unknown
 
@@ -54,21 +55,35 @@ def export_messages(
     >>> export_messages([HumanMessage("hi")], "openai-chat").payload
     {'messages': [{'role': 'user', 'content': 'hi'}]}
     """
-    placed = place([_envelope(message) for message in messages])
-    chosen = _select(placed, turns=turns, max_tokens=max_tokens, count_tokens=count_tokens)
     known = _options(options)
+    broken: list[int] = []
+    placed = place([_read(message, at, broken) for at, message in enumerate(messages)])
+    chosen = _select(placed, turns=turns, max_tokens=max_tokens, count_tokens=count_tokens)
     if len(chosen) < len(placed):
         known = replace(known, prefix_intact=False)
-    return export_placed(chosen, get_dialect(to), options=known)
+    return export_placed(chosen, get_dialect(to), options=known, mended=broken)
 
 
-def export_placed(conversation: Sequence[Placed], dialect: Dialect, *, options: ExportOptions) -> Export:
-    """Write a placed conversation; `export_messages` without reading and selection."""
+def export_placed(
+    conversation: Sequence[Placed], dialect: Dialect, *, options: ExportOptions, mended: Sequence[int] = ()
+) -> Export:
+    """Write a placed conversation; `export_messages` without reading and selection.
+
+    Args:
+        conversation: Messages with their places.
+        dialect: What to write.
+        options: How to write it.
+        mended: Indices of messages whose lone surrogates became U+FFFD as they were read.
+    """
     _check_profile(dialect, options.profile)
     if not dialect.writes:
         raise DialectError(f"{dialect.name} can only be imported")
     report = Report(target=dialect.name)
-    fit = normalise(conversation, dialect.target(options), options=options, report=report)
+    target = dialect.target(options)
+    for placed in conversation:
+        if placed.index in mended:
+            report.add(target.rule("broken_text"), "downgraded", at=placed, action="lone surrogates became U+FFFD")
+    fit = normalise(conversation, target, options=options, report=report)
     payload = dialect.render(fit.conversation, options, report)
     if options.strict and report.losses:
         raise LossyExportError(report.losses)
@@ -131,6 +146,19 @@ def lint(payload: Any, dialect: str = "auto", **options: Any) -> list[Finding]:
     return known.lint(value, chosen)
 
 
+def _read(message: BaseMessage | MessageEnvelope, at: int, broken: list[int]) -> MessageEnvelope:
+    if not isinstance(message, BaseMessage):
+        return _envelope(message)
+    try:
+        return _envelope(_mended(message, at, broken))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise IncompatibleHistoryError(
+            f"message {at} holds a value that no checkpoint can hold ({error})",
+            turn=None,
+            fix="Spell it as a text, or leave it out.",
+        ) from error
+
+
 def _envelope(message: BaseMessage | MessageEnvelope) -> MessageEnvelope:
     if isinstance(message, BaseMessage):
         from ..envelope.read import read_message
@@ -144,6 +172,18 @@ def _envelope(message: BaseMessage | MessageEnvelope) -> MessageEnvelope:
     )
 
 
+def _mended(message: Any, at: int, broken: list[int]) -> Any:
+    """Return a message without lone surrogates, which LangGraph's encoder would turn into question marks in silence."""
+    if not isinstance(message, BaseMessage):
+        return message
+    repairs: list[str] = []
+    fields = {key: mend_surrogates(value, repairs) for key, value in message.__dict__.items()}
+    if not repairs:
+        return message
+    broken.append(at)
+    return message.model_copy(update=fields)
+
+
 def _is_envelope(message: Any) -> bool:
     return isinstance(message, Mapping) and "role" in message and isinstance(message.get("content"), list)
 
@@ -155,6 +195,7 @@ def _select(
     max_tokens: int | None,
     count_tokens: Callable[[Sequence[MessageEnvelope]], int] | None,
 ) -> list[Placed]:
+    check_turns(turns)
     if turns is not None:
         start, stop = (max(0, turn_count(placed) - turns), None) if isinstance(turns, int) else turns
         placed = turn_range(placed, start, stop)

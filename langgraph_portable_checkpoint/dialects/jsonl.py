@@ -149,7 +149,7 @@ def _containers(value: Any) -> Iterator[Any]:
 def mend_surrogates(value: Any, repairs: list[str]) -> Any:
     """Replace lone surrogates, which no UTF-8 writer accepts, by U+FFFD and tell so once in `repairs`."""
     if isinstance(value, str):
-        if not _LONE.search(value):
+        if value.isascii() or not _LONE.search(value):
             return value
         if "a lone surrogate was replaced by U+FFFD" not in repairs:
             repairs.append("a lone surrogate was replaced by U+FFFD")

@@ -54,8 +54,8 @@ def normalise(conversation: Sequence[Placed], target: Target, *, options: Export
     placed = _fit_content(placed, parts, changed_at=paired.changed_at)
     for step in _STEPS:
         placed = step(placed, parts)
-    if conversation and not any(one.envelope["role"] != "system" for one in placed) and not target.keeps_empty:
-        _refuse_empty(conversation, placed)
+    if not target.keeps_empty:
+        _refuse_empty(conversation, placed, target)
     return Normalised(placed, paired.pending)
 
 
@@ -80,13 +80,22 @@ def _told(block: Block) -> Block:
     return {"type": "text", "text": f"[{block.get('name') or UNKNOWN_TOOL} is called with {write_arguments(block)}]"}
 
 
-def _refuse_empty(conversation: Sequence[Placed], left: Sequence[Placed]) -> None:
+def _refuse_empty(conversation: Sequence[Placed], left: Sequence[Placed], target: Target) -> None:
+    """Refuse a history of which no message is left, and one that had none; instructions alone may be a request."""
+    if any(placed.envelope["role"] != "system" for placed in left):
+        return
     if any(placed.envelope["role"] != "system" for placed in conversation):
         raise IncompatibleHistoryError(
             "nothing but system messages is left of it" if left else "nothing is left of it",
             turn=conversation[-1].turn,
             fix='Its only turn is unfinished: export with incomplete="trim" or incomplete="synthesize", '
             'or keep lone results with orphans="text".',
+        )
+    if not left or target.system == "apart":
+        raise IncompatibleHistoryError(
+            "it has nothing but system messages" if left else "it has no message",
+            turn=None,
+            fix="Add the message that comes next, or select at least one turn.",
         )
 
 

@@ -46,6 +46,20 @@ _SUMMARY_KEYS: Final = frozenset({"lc_source", "additional_kwargs", "isCompactSu
 """Where `envelope.facts` looks for the mark of a summary."""
 
 
+def check_turns(turns: int | tuple[int, int | None] | None) -> None:
+    """Check a choice of turns.
+
+    Raises:
+        ValueError: It is negative, or a range that ends before it begins.
+    """
+    if isinstance(turns, int) and turns < 0:
+        raise ValueError(f"turns={turns}: a number of turns is not negative")
+    if isinstance(turns, tuple):
+        start, stop = turns
+        if stop is not None and stop < start and (stop < 0) == (start < 0):
+            raise ValueError(f"turns={turns}: the range ends before it begins")
+
+
 def last_turns(conversation: Sequence[Placed], count: int, *, keep_system: bool = True) -> list[Placed]:
     """Select the last `count` turns, and the system messages that lead the history.
 

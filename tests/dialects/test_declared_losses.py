@@ -88,7 +88,9 @@ CASES: dict[tuple[str, str], Case] = {
         (user("hi", {"type": "video", "mime_type": "video/mp4", "file_id": "f"}),), {"on_unsupported_part": "drop"}
     ),
     ("media", "unresolved"): Case((user({"type": "image", "mime_type": "image/png", "media": {"sha256": "0"}}),)),
-    ("media", "downgraded"): Case((system({"type": "text-plain", "text": "notes", "mime_type": "text/plain"}),)),
+    ("media", "downgraded"): Case(
+        (system({"type": "text-plain", "text": "notes", "mime_type": "text/plain"}), user("hi"))
+    ),
     ("tool_media", "moved"): Case((user("hi"), assistant(call("abcdefghi")), result("abcdefghi", image()))),
     ("tool_status", "downgraded"): Case(
         (user("hi"), assistant(call("abcdefghi")), result("abcdefghi", status="error"))

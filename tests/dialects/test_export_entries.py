@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages, lint
 from langgraph_portable_checkpoint.errors import (
     DialectError,
+    IncompatibleHistoryError,
     LossyExportError,
     MalformedHistoryError,
     UnknownDialectError,
@@ -85,8 +86,9 @@ def test_langchain_messages_become_mistral_messages() -> None:
     assert [(loss.rule, loss.kind) for loss in export.report] == [("M1", "re-keyed")]
 
 
-def test_no_messages_make_an_empty_payload() -> None:
-    assert export_messages([], "anthropic").payload == {"messages": []}
+def test_no_messages_are_no_request() -> None:
+    with pytest.raises(IncompatibleHistoryError, match="no message"):
+        export_messages([], "anthropic")
 
 
 def test_strict_raises_all_losses_at_once() -> None:

@@ -105,12 +105,12 @@ def test_every_recorded_history_exports_to_what_the_target_accepts(
     for path in recorded(corpus):
         for payload in histories(path):
             envelopes = import_messages(payload).envelopes
+            if not any(one["role"] != "system" for one in envelopes):
+                continue
             try:
                 exported, _ = export(dialect, envelopes, incomplete="trim", **options)
             except IncompatibleHistoryError:
                 refused.add(path.name)
-                continue
-            if not any(one["role"] != "system" for one in envelopes):
                 continue
             check(dialect, exported, options, f"{path.name} to {name}")
     if dialect not in (OTEL, LANGCHAIN):
