@@ -7,7 +7,8 @@ from typing import Any, Final, NoReturn
 
 from ..envelope.model import Block
 
-_INT64: Final = range(-(2**63), 2**64)
+INT64: Final = range(-(2**63), 2**64)
+BEYOND_64_BITS: Final = "holds an integer beyond 64 bits, which no checkpoint can hold"
 
 
 def read_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
@@ -47,6 +48,20 @@ def is_sendable(value: Any) -> bool:
     return True
 
 
+def beyond_64_bits(value: Any) -> bool:
+    """True if a value holds an integer that no checkpoint can hold. Walks without recursion."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            left.extend(one.values())
+        elif isinstance(one, (list, tuple)):
+            left.extend(one)
+        elif isinstance(one, int) and one not in INT64:
+            return True
+    return False
+
+
 def _parse(arguments: Any) -> dict[str, Any]:
     if not isinstance(arguments, str):
         raise ValueError(f"arguments are a {type(arguments).__name__}, not a text")
@@ -62,6 +77,6 @@ def _refuse(constant: str) -> NoReturn:
 
 def _int64(text: str) -> int:
     number = int(text)
-    if number not in _INT64:
+    if number not in INT64:
         raise ValueError("an integer beyond 64 bits")
     return number

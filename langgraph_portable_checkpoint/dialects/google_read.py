@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
+from .arguments import BEYOND_64_BITS, beyond_64_bits
 from .base import ImportOptions
 from .google_cli import contents_of, is_recording
 from .google_parts import Part, answer_blocks, block_of, camel_keys
@@ -42,6 +43,7 @@ class Payload:
             self.problems.append(f"payload: is nested deeper than {MAX_DEPTH}")
             return
         self._take(self._objects(self.raw) if isinstance(self.raw, (str, bytes)) else self.raw, "")
+        self.problems += [f"{path}: {BEYOND_64_BITS}" for path, content in self.contents if beyond_64_bits(content)]
         if not self.problems and not self.contents and self.system is None:
             self.problems.append("no contents")
 

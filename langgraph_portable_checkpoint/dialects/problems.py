@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..errors import MalformedHistoryError
+from .arguments import BEYOND_64_BITS, INT64
 
 MAX_DEPTH: Final = 200
 
@@ -45,7 +46,7 @@ class Problems:
         return None if value is None else self.text(value, path)
 
     def plain(self, value: Any, path: str) -> bool:
-        """Check that a value is made of JSON types, and not nested deeper than `MAX_DEPTH`."""
+        """Check that a value is made of JSON types and whole numbers of 64 bits, not nested deeper than `MAX_DEPTH`."""
         reason = _not_plain(value, MAX_DEPTH)
         if reason:
             self.add(path, reason)
@@ -58,7 +59,9 @@ def _kind(value: Any) -> str:
 
 def _not_plain(value: Any, depth: int) -> str:
     kind = type(value)
-    if kind is str or value is None or kind is int or kind is bool or kind is float:
+    if kind is int:
+        return "" if value in INT64 else BEYOND_64_BITS
+    if kind is str or value is None or kind is bool or kind is float:
         return ""
     if depth == 0:
         return f"is nested deeper than {MAX_DEPTH}"

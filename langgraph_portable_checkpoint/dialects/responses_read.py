@@ -103,6 +103,9 @@ class ItemReader:
 
     def _model_item(self, kind: str, item: Mapping[str, Any], path: str) -> None:
         if kind == "reasoning":
+            if not isinstance(item.get("summary", []), list):
+                self.problems.add(f"{path}.summary", "is not a list")
+                return
             block = _reasoning(item)
         elif kind in CALLS:
             block = _call(kind, item)
