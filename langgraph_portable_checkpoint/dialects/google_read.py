@@ -102,7 +102,11 @@ class Payload:
                 self.problems.append(f"{path}[{index}]: is {type(chunk).__name__}, not a response")
                 continue
             facts |= camel_keys(chunk)
-            candidate = next(iter(facts.get("candidates") or ()), None)
+            candidates = facts.get("candidates")
+            if candidates is not None and not isinstance(candidates, list):
+                self.problems.append(f"{path}[{index}].candidates: is {type(candidates).__name__}, not a list")
+                continue
+            candidate = candidates[0] if candidates else None
             content = candidate.get("content") if isinstance(candidate, Mapping) else None
             if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
                 parts += content["parts"]

@@ -71,7 +71,7 @@ def test_missing_media_are_named_in_the_placeholder() -> None:
 
 
 def test_what_is_stored_is_described() -> None:
-    described = PolicyWalk(MediaPolicy()).describe(PNG, "image/png", store="redis", ref=None)
+    described = PolicyWalk(MediaPolicy()).describe(PNG, "image/png", sha256=sha256_of(PNG), store="redis", ref=None)
     assert described == {"sha256": sha256_of(PNG), "mime_type": "image/png", "size_bytes": len(PNG), "store": "redis"}
 
 

