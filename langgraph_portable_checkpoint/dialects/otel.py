@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from ..envelope.model import MessageEnvelope
+from ..envelope.model import Block, MessageEnvelope
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
 from .lint.otel import RULES, lint_otel
 from .otel_read import API, LISTS, NAME, READERS, messages, read_message
@@ -21,6 +21,7 @@ from .otel_write import PREFIX, write_message
 from .plain_values import plain_or_told
 from .problems import Problems
 from .report import Placed, Report
+from .responses_items import API as RESPONSES
 
 _CONCERNS: Final = {"media": "O3", "broken_text": "O3"}
 
@@ -49,7 +50,12 @@ class OTel:
         Field(neutral="every other key", native=f"{PREFIX}<key> beside them"),
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
-        DeclaredLoss(rule="O3", kind="downgraded", when="values that JSON cannot hold: NaN, lone surrogates"),
+        DeclaredLoss(
+            rule="O3",
+            kind="downgraded",
+            when="values that JSON cannot hold: NaN, lone surrogates; items that only their provider can read: "
+            "they are told, but cannot go back from here",
+        ),
     )
 
     def target(self, options: ExportOptions) -> Target:
@@ -61,6 +67,12 @@ class OTel:
         found = []
         for placed in conversation:
             tell = partial(report.add, "O3", "downgraded", action="made values plain that JSON cannot hold", at=placed)
+            for at, block in enumerate(placed.envelope["content"]):
+                if _stays_here(block, placed.envelope):
+                    action = "kept what a provider's own item says, not the item itself: it cannot go back"
+                    report.add(
+                        "O3", "downgraded", action=action, at=placed, path=f"content[{at}]", detail=block["type"]
+                    )
             found.append(plain_or_told(write_message(placed.envelope), tell))
         return {"messages": found}
 
@@ -87,3 +99,12 @@ class OTel:
     def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
         """Check messages against the published schema."""
         return lint_otel(payload)
+
+
+def _stays_here(block: Block, envelope: MessageEnvelope) -> bool:
+    """True for items that go back to their provider only as they came, which a message here does not hold."""
+    if "raw" not in block:
+        return False
+    origin = block.get("origin") or envelope.get("origin") or {}
+    hosted = block["type"] in ("server_tool_call", "server_tool_result") and origin.get("api") == RESPONSES
+    return hosted or (block["type"] == "non_standard" and "provider" in origin)

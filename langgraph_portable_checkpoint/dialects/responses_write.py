@@ -115,6 +115,14 @@ class ResponsesWriter:
             item = self._item(block, placed)
             if item is not None:
                 yield item
+            else:
+                self._drop_reasoning_before()
+
+    def _drop_reasoning_before(self) -> None:
+        """Drop the reasoning that the item left out belongs to (R1); items are collected as they are written."""
+        while self.items and self.items[-1][0].get("type") == "reasoning":
+            _, placed = self.items.pop()
+            self.lose("R1", "dropped", placed, action="reasoning whose item is gone was left out")
 
     def _item(self, block: Block, placed: Placed) -> dict[str, Any] | None:
         kind = block["type"]

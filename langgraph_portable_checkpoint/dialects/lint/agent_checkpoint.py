@@ -34,7 +34,7 @@ _ROLES: Final = ("user", "assistant", "tool", "system", "developer")
 def lint_lines(payload: Any) -> list[Finding]:
     """Return every breach of AC1 to AC5 in a checkpoint. Never raises."""
     if isinstance(payload, Mapping):
-        payload = payload.get("lines")
+        payload = [dict(payload)] if "role" in payload else payload.get("lines")
     if not isinstance(payload, (str, bytes, list)) or not payload:
         return [Finding(rule="AC1", path="lines", message="holds no lines")]
     found: list[Finding] = []
