@@ -98,6 +98,7 @@ class OpenAIResponses:
         DeclaredLoss(rule="R7", kind="downgraded", when="a refusal of a message without its own id"),
         DeclaredLoss(rule="R7", kind="merged", when="text parts of a message without its own id"),
         DeclaredLoss(rule="R12", kind="dropped", when="cache hints"),
+        DeclaredLoss(rule="R12", kind="downgraded", when="a text is longer than a request may hold: it is cut"),
     )
 
     def target(self, options: ExportOptions) -> Target:

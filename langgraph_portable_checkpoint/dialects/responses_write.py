@@ -12,6 +12,7 @@ from ..envelope.model import Block, MessageEnvelope
 from .arguments import write_arguments
 from .base import IdRule
 from .ids import digest_id
+from .lint.openai_responses import MAX_TEXT
 from .media_parts import data_url_of
 from .reasoning import origin_of
 from .report import LossKind, Placed, Report
@@ -59,6 +60,7 @@ class ResponsesWriter:
                 self.items.append((item, placed))
         self._follow_reasoning()
         self._distinct_ids()
+        self._shorten()
         head = {"instructions": self.instructions} if self.instructions is not None else {}
         return {**head, "input": [item for item, _ in self.items]}
 
@@ -208,6 +210,15 @@ class ResponsesWriter:
             kept.append((item, placed))
         self.items = kept[::-1]
 
+    def _shorten(self) -> None:
+        """Cut texts at the longest that a request may hold (R12)."""
+        for at, (item, placed) in enumerate(self.items):
+            for key in ("content", "output"):
+                short = _shortened(item.get(key))
+                if short is not item.get(key):
+                    self.items[at] = (item := {**item, key: short}, placed)
+                    self.lose("R12", "downgraded", placed, action=f"a text was cut at {MAX_TEXT} characters")
+
     def _distinct_ids(self) -> None:
         """Make ids fit their type and be used once: an optional one goes, a required one is made (R5, R6)."""
         used: dict[str, int] = {}
@@ -234,6 +245,20 @@ class ResponsesWriter:
         item["id"] = digest_id(id_rule, str(old), occurrence=occurrence)
         kind: LossKind = "re-keyed" if old else "synthesized"
         self.lose(rule, kind, placed, action="an item got an id of its own", detail=f"{old} -> {item['id']}")
+
+
+def _shortened(content: Any) -> Any:
+    """Return content whose texts fit; the same object if they do."""
+    if isinstance(content, str):
+        return content if len(content) <= MAX_TEXT else content[:MAX_TEXT]
+    if not isinstance(content, list):
+        return content
+    parts = [{**part, "text": _shortened(part["text"])} if _is_long(part) else part for part in content]
+    return parts if any(map(_is_long, content)) else content
+
+
+def _is_long(part: Any) -> bool:
+    return isinstance(part, Mapping) and isinstance(part.get("text"), str) and len(part["text"]) > MAX_TEXT
 
 
 def _native(block: Block) -> Mapping[str, Any] | None:

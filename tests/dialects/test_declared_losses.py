@@ -10,6 +10,7 @@ import pytest
 
 from langgraph_portable_checkpoint.dialects.base import ExportOptions
 from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages, lint
+from langgraph_portable_checkpoint.dialects.lint.openai_responses import MAX_TEXT
 from langgraph_portable_checkpoint.dialects.normalise import CONCERNS, PROFILE_LOSS, normaliser_losses
 from langgraph_portable_checkpoint.dialects.registry import get_dialect
 from langgraph_portable_checkpoint.dialects.report import LOSS_KINDS
@@ -155,6 +156,7 @@ OWN_CASES: dict[tuple[str, str, str], Case] = {
     ("openai-responses", "R7", "dropped"): Case((user("hi"), assistant(CITED))),
     ("openai-responses", "R7", "downgraded"): Case((user("hi"), assistant({"type": "refusal", "refusal": "no"}))),
     ("openai-responses", "R7", "merged"): Case((user("hi"), assistant("one", "two"))),
+    ("openai-responses", "R12", "downgraded"): Case((user("x" * (MAX_TEXT + 1)),)),
     ("openai-responses", "R12", "dropped"): Case((user(text("hi", cache_hint={"type": "ephemeral"}), "x"),)),
     ("anthropic", "A13", "dropped"): Case((user("hi"), assistant(CITED))),
     ("anthropic", "A16", "dropped"): Case((user(text("hi", cache_hint={"type": "default"})),)),
