@@ -97,9 +97,7 @@ def test_put_on_an_older_checkpoint_takes_at_most_two_round_trips(
     assert proxy.traffic.round_trips <= 2
 
 
-def test_first_put_of_a_thread_takes_one_round_trip(
-    make_saver: SaverFactory, proxy: Proxy, calls: Calls
-) -> None:
+def test_first_put_of_a_thread_takes_one_round_trip(make_saver: SaverFactory, proxy: Proxy, calls: Calls) -> None:
     saver = make_saver(proxy.url)
     chain(calls, saver, "warm up", 1)
     proxy.reset()
