@@ -116,7 +116,7 @@ def _hard_values() -> dict[str, BaseMessage]:
         "infinity": float("-inf"),
         "minus zero": -0.0,
         "true and one": [True, 1, 1.0],
-        "path": Path("/tmp/x"),
+        "path": Path("folder/file.txt"),
         "enum": Colour.RED,
         "pydantic": Point(x=1, when=MOMENT),
         "big": 2**64 - 1,
