@@ -48,6 +48,23 @@ def test_puts_of_anyone_else_are_refused_while_it_is_held(saver: Any, other: Any
     assert [texts for _, texts in outline(saver, "t")] == [["one", "1"], ["three", "3"]]
 
 
+def test_writes_and_prunes_of_anyone_else_are_refused_while_it_is_held(saver: Any, other: Any) -> None:
+    for question in ("one", "two"):
+        Talk(saver, "t").ask(question, answered(question))
+    head = saver.get_tuple(CONFIG)
+    kept = len(list(saver.list(CONFIG)))
+    with saver.exclusive_turn("t"):
+        with pytest.raises(TurnInProgressError):
+            other.put_writes(head.config, [("note", 1)], "task")
+        with pytest.raises(TurnInProgressError):
+            other.prune(["t"])
+        assert saver.get_tuple(CONFIG).pending_writes == head.pending_writes
+        assert len(list(saver.list(CONFIG))) == kept
+        saver.put_writes(head.config, [("note", 1)], "task")
+    other.prune(["t"])
+    assert [found.pending_writes for found in saver.list(CONFIG)] == [[("task", "note", 1)]]
+
+
 def test_others_of_the_same_process_are_refused_too(saver: Any) -> None:
     refused: list[type[BaseException]] = []
 
