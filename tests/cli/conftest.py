@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -66,7 +67,12 @@ def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
     pipe = subprocess.PIPE
     settings: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": pipe, "stderr": pipe, "text": True, **options}
     settings["env"] = {**os.environ, "PYTHONPATH": str(ROOT), **settings.get("env", {})}
-    return subprocess.Popen([*PROGRAM, *map(str, arguments)], **settings)
+    # A runner that was started in the background ignores SIGINT, and what it starts would too.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen([*PROGRAM, *map(str, arguments)], **settings)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def process(*arguments: object, **options: Any) -> Ran:
