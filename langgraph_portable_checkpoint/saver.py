@@ -204,7 +204,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
 
     def _run(self, program: Program[T]) -> T:
         self._core.check_open()
-        return BlockingDriver(self._clients.blocking(), self._store_calls).run(program)
+        return BlockingDriver(self._clients.calling(), self._store_calls).run(program)
 
     async def _arun(self, program: Program[T]) -> T:
         self._core.check_open()

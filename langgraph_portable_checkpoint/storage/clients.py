@@ -9,7 +9,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from threading import Lock
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
@@ -18,12 +18,24 @@ import redis
 import redis.asyncio
 
 from ..errors import ClientMissingError
+from .sessions import Sessions
 
 POOL_SIZE: Final = 64
 """Connections of a client made from a URL; more calls at once than this wait for one."""
 POOL_WAIT_SECONDS: Final = 60
 
 Make = Callable[[], Any]
+
+
+def is_cluster(client: Any) -> bool:
+    """Tell whether a client routes by slot, so that calls of several slots cannot share a pipeline."""
+    kind: type = type(client)
+    return _routes_by_slot(kind)
+
+
+@cache
+def _routes_by_slot(kind: type) -> bool:
+    return any(base.__name__ in ("RedisCluster", "ValkeyCluster") for base in kind.__mro__)
 
 
 class _Held(NamedTuple):
@@ -58,6 +70,7 @@ class Clients:
         make_async: Make | None = None,
     ) -> None:
         self._client = client
+        self._sessions: Sessions | None = None
         self._async_client = async_client
         self._make = make
         self._make_async = make_async
@@ -111,6 +124,21 @@ class Clients:
                     self._client = self._make()
         return self._client
 
+    def calling(self) -> Any:
+        """Return what runs blocking commands: the caller's own client, or sessions of the one made here.
+
+        Raises:
+            ClientMissingError: as `blocking`.
+        """
+        if self._sessions is None:
+            client = self.blocking()
+            if self._make is None or is_cluster(client):
+                return client
+            with self._lock:
+                if self._sessions is None:  # another thread may have been quicker
+                    self._sessions = Sessions(client)
+        return self._sessions
+
     async def asynchronous(self) -> Any:
         """Return the asyncio client of the running event loop, made at the loop's first call and closed at its end."""
         if self._async_client is not None:
@@ -132,6 +160,9 @@ class Clients:
     def close(self) -> None:
         """Close the clients made here. Async clients of a running loop are closed by `aclose`, or at its end."""
         if self._make is not None and self._client is not None:
+            sessions, self._sessions = self._sessions, None
+            if sessions is not None:
+                sessions.close()
             self._client.close()
             self._client = None
         with self._lock:

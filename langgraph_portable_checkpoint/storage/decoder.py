@@ -26,7 +26,7 @@ from .codec import (
 )
 from .items import BLOB, INNER, LEAF, MESSAGE, Parsed, Secrets, parse_item
 from .known import KnownMessages
-from .messages import Prototype, fingerprint, is_heavy, name_of_taken
+from .messages import Prototype, copy_all, fingerprint, is_heavy, name_of_taken
 from .named_media import without_names
 from .sequences import FANOUT, Entry, Sequenced, levels_of
 
@@ -254,16 +254,23 @@ class Decoder:
         raise CorruptRecordError("sequence", where=self.where, reason=f"its form {form!r} is not known")
 
     def _elements(self, entries: list[Entry]) -> list[Any]:
-        """Decode the entries of a list. Long conversations pass here, so messages decoded before are met first."""
-        items, elements = self.items.get, []
+        """Decode the entries of a list. Long conversations pass here: messages decoded before are copied together."""
+        items = self.items.get
+        elements: list[Any] = []
+        prototypes, ids, places = [], [], []
         for entry in entries:
             wire = entry[0]
             if wire is not None and wire.__class__ is not list:
                 opened = items(entry[1][0])
                 if opened.__class__ is Opened and opened.prototype is not None and opened.last_id[0] == wire:
-                    elements.append(opened.prototype.copy(opened.last_id[1]))
+                    prototypes.append(opened.prototype)
+                    ids.append(opened.last_id[1])
+                    places.append(len(elements))
+                    elements.append(None)
                     continue
             elements.append(self.value(entry))
+        for place, twin in zip(places, copy_all(prototypes, ids), strict=True):
+            elements[place] = twin
         return elements
 
     def sequenced(self, entry: Entry) -> Sequenced:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from ..errors import MediaStoreError
+from .clients import is_cluster
 from .effects import Batch, Command, Effect, MediaPut, Program, Script
 from .failures import is_no_script, may_retry, translate
 from .scripts import load_script
@@ -42,11 +43,6 @@ def evaluate(script: Script) -> tuple[Any, ...]:
 
 def _spell(call: Script | Command) -> tuple[Any, ...]:
     return evalsha(call) if isinstance(call, Script) else call.args
-
-
-def is_cluster(client: Any) -> bool:
-    """Tell whether a client routes by slot, so that calls of several slots cannot share a pipeline."""
-    return any(kind.__name__ in ("RedisCluster", "ValkeyCluster") for kind in type(client).__mro__)
 
 
 class BlockingDriver:

@@ -234,12 +234,26 @@ class Encoder:
         else:
             name = fingerprint(message)
         digest = None if name is None else self.known.get(name)
-        if digest is not None and digest in self.stored:
+        if digest is not None and self._has(digest):
             return Entry(None, (digest,))
         entry = self._new_message(message, taken)
         if name is not None and entry.wire is None:
-            self.known.add(name, entry.refs[0])
+            self._remember(name, entry.refs[0])
         return entry
+
+    def _has(self, digest: bytes) -> bool:
+        """Tell whether a message's item is stored, or put it into the sink if it was encoded a moment ago."""
+        if digest in self.stored:
+            return True
+        data = self.known.sent(digest)
+        if data is not None:
+            self.sink.items[digest] = data
+        return data is not None
+
+    def _remember(self, name: bytes, digest: bytes) -> None:
+        self.known.add(name, digest)
+        if digest in self.sink.items and not self.sink.media:
+            self.known.send(digest, self.sink.items[digest])
 
     def _heavy_name(self, message: BaseMessage) -> bytes | None:
         taken = self.codec.walk.take_out(message.model_dump())

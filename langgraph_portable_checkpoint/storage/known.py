@@ -8,7 +8,8 @@ message is often written before it is given an id.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import attrgetter
 from threading import Lock
@@ -20,8 +21,11 @@ from .messages import HEAVY_TEXT, OPTIONS, STANDARD, is_heavy
 from .sequences import Entry
 
 MAX_DIGESTS: Final = 4096
+MAX_UNCONFIRMED: Final = 16
 FLAT_BUDGET_BYTES: Final = 64 * 1024 * 1024
 _EXTRA: Final = attrgetter("__pydantic_extra__")
+_CONTENT: Final = attrgetter("content")
+_FIELDS: Final = attrgetter("__dict__")
 
 
 class KnownMessages:
@@ -29,6 +33,7 @@ class KnownMessages:
 
     def __init__(self) -> None:
         self._digests: dict[bytes, bytes] = {}
+        self._unconfirmed: dict[bytes, bytes] = {}
 
     def get(self, name: bytes) -> bytes | None:
         """Find the digest of a message by its name."""
@@ -37,11 +42,28 @@ class KnownMessages:
     def add(self, name: bytes, digest: bytes) -> None:
         """Remember a message."""
         self._digests[name] = digest
-        if len(self._digests) > MAX_DIGESTS:
-            try:
-                del self._digests[next(iter(self._digests))]
-            except (KeyError, RuntimeError, StopIteration):  # another thread was quicker
-                return
+        _trim(self._digests, MAX_DIGESTS)
+
+    def send(self, digest: bytes, data: bytes) -> None:
+        """Remember an item that is being sent: the same message may be sent again before the server has answered."""
+        if len(data) <= HEAVY_TEXT:
+            self._unconfirmed[digest] = data
+            _trim(self._unconfirmed, MAX_UNCONFIRMED)
+
+    def sent(self, digest: bytes) -> bytes | None:
+        """Find an item that is being sent."""
+        return self._unconfirmed.get(digest)
+
+    def confirm(self, digests: Iterable[bytes]) -> None:
+        """Forget items that the server has."""
+        for digest in digests:
+            self._unconfirmed.pop(digest, None)
+
+
+def _trim(table: dict[bytes, bytes], limit: int) -> None:
+    if len(table) > limit:
+        with suppress(KeyError, RuntimeError, StopIteration):  # another thread was quicker
+            del table[next(iter(table))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +88,23 @@ def flatten_all(messages: Sequence[Any], name_heavy: Callable[[Any], bytes | Non
     kinds = list(map(type, messages))
     if not STANDARD.issuperset(kinds) or any(map(_EXTRA, messages)):
         return None
-    fields: list[Any] = [message.__dict__ for message in messages]
-    for position, message in enumerate(messages):
-        content = message.content
-        if (type(content) is list or len(content) > HEAVY_TEXT) and is_heavy(message):
-            name = name_heavy(message)
-            if name is None:
-                return None
-            fields[position] = [name, message.id]
+    fields: list[Any] = list(map(_FIELDS, messages))
     try:
+        if _may_be_heavy(list(map(_CONTENT, messages))):
+            for position in [i for i, message in enumerate(messages) if is_heavy(message)]:
+                name = name_heavy(messages[position])
+                if name is None:
+                    return None
+                fields[position] = [name, messages[position].id]
         whole = packb(fields, None, OPTIONS)
-    except TypeError:
+    except TypeError:  # a content without a length, or a value that LangGraph's encoder cannot take
         return None
     return Flat(kinds, whole[_header_bytes(len(messages)) :])
+
+
+def _may_be_heavy(contents: list[Any]) -> bool:
+    """Tell whether one of these contents is worth a look by itself. Without a loop: most conversations are light."""
+    return list in map(type, contents) or max(map(len, contents), default=0) > HEAVY_TEXT
 
 
 def _header_bytes(count: int) -> int:

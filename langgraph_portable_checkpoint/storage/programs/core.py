@@ -128,6 +128,7 @@ class Core:
         """Note that the server has taken what a call sent; it need not be fetched again."""
         view.confirm(sink.items)
         view.confirm(sink.media)
+        view.known.confirm(sink.items)
         for digest, data in sink.items.items():
             self.items.add(digest, data)
         for ref, media in sink.media.items():
