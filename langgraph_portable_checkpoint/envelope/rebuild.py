@@ -63,7 +63,10 @@ def rebuild(
     module, name = _class_of(envelope["role"], state.get("class"))
     source = _Source(envelope, state, name, id, loads)
     order = state.get("order") or dict.fromkeys((*fields_of(name, envelope["role"]), *state.get("fields", ())))
-    return module, name, {key: _write_field(source, key) for key in order}
+    if "bytes" in state or "fields" in state:
+        return module, name, {key: _write_field(source, key) for key in order}
+    writers = _WRITERS
+    return module, name, {key: writers[key](source) if key in writers else None for key in order}
 
 
 def _whole(data: bytes, *, message_id: str | None, loads: Loads) -> tuple[str, str, dict[str, Any]]:
