@@ -387,7 +387,7 @@ ACL_COMMANDS = (
     *("exists", "get", "set", "unlink", "pexpire", "persist", "pttl"),
     *("hdel", "hexists", "hget", "hgetall", "hkeys", "hlen", "hmget", "hset", "hstrlen", "hvals"),
     *("zadd", "zrange", "zrangebylex", "zrem", "zrevrangebylex", "zscore"),
-    *("sadd", "smembers"),
+    *("sadd", "scard", "smembers"),
 )
 
 

@@ -10,6 +10,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from langgraph_portable_checkpoint import errors
-from langgraph_portable_checkpoint.storage.layout import Layout
+from langgraph_portable_checkpoint.storage.layout import THREAD_PARTS, Layout
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.conftest import SaverFactory
@@ -124,13 +125,24 @@ def test_missing_field_is_noticed(make_saver: SaverFactory, thread: Any) -> None
                 client.hset(key, field, data)
 
 
-@pytest.mark.parametrize("part", ["meta", "items", "ckpts", "index"])
-def test_evicted_key_is_not_taken_for_an_empty_thread(make_saver: SaverFactory, thread: Any, part: str) -> None:
+VITAL = ("meta", "items", "ckpts", "index")
+
+
+@pytest.mark.parametrize("parts", [c for size in range(1, 5) for c in combinations((*VITAL, "writes"), size)], ids=str)
+def test_evicted_keys_are_not_taken_for_an_empty_thread(
+    make_saver: SaverFactory, thread: Any, parts: tuple[str, ...]
+) -> None:
+    """A server under an allkeys-* policy drops any of a thread's keys; what is left must not look like a new thread."""
     expected = {name: view() for name, view in views(make_saver(), thread).items()}
     with make_saver.room.client() as client:
-        (key,) = (key for key in Layout(make_saver.room.prefix).thread("t") if key.endswith(f":{part}".encode()))
-        assert client.delete(key) == 1
-    check(make_saver, thread, expected, f"{part} missing")
+        keys = dict(zip(THREAD_PARTS, Layout(make_saver.room.prefix).thread("t"), strict=True))
+        assert client.delete(*(keys[part] for part in parts)) == len(parts)
+    if parts == ("writes",):
+        expected = {name: view() for name, view in views(make_saver(), thread).items()}  # as before any write
+    check(make_saver, thread, expected, f"{parts} missing")
+    if not set(VITAL).isdisjoint(parts):
+        with pytest.raises(errors.CorruptRecordError, match="evict"):
+            make_saver().put(config("t"), checkpoint({"n": 1}), metadata(), {"n": 1})
 
 
 def test_flipped_bit_of_an_item_is_noticed(make_saver: SaverFactory, thread: Any) -> None:

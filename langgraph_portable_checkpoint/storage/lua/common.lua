@@ -109,12 +109,23 @@ local function head_of(ns)
 end
 
 -- Tell whether some keys of the thread are gone while others are there, as after an eviction.
+-- A thread without checkpoints has writes, or is being loaded: then meta has no `m` yet. Its turn log went with them.
 local function is_broken(generation)
   if generation == '' then return true end
   local ckpts = redis.call('EXISTS', CKPTS)
   if ckpts ~= redis.call('EXISTS', INDEX) then return true end
   if ckpts == 1 then return not generation or redis.call('EXISTS', ITEMS) == 0 end
-  return not generation and redis.call('EXISTS', ITEMS, WRITES) > 0
+  if not generation then return redis.call('EXISTS', ITEMS, WRITES) > 0 end
+  local meta = redis.call('HMGET', META, 'm', 'th')
+  return meta[2] or (meta[1] and redis.call('EXISTS', WRITES) == 0)
+end
+
+-- Stop with WRONGTYPE before the first write when a key belongs to something else: later, half of a call would be done.
+local function check_types()
+  for _, i in ipairs({1, 2, 3, 5, 6, 7, 8}) do redis.call('HLEN', KEYS[i]) end
+  redis.call('ZSCORE', INDEX, '')
+  redis.call('SCARD', RUNS)
+  for i = 10, 11 do redis.call('GET', KEYS[i]) end
 end
 
 -- Store `count` digest, bytes pairs of ARGV from position `at` into `key`; returns the position after them.

@@ -1,9 +1,9 @@
--- Describe a thread without reading its contents.
+-- Describe a thread without reading its contents; one that is still being loaded is not there yet.
 -- Reply: {generation or '', key or '', turn log place or '', turns, own ttl ms or '', ms to live or -1, checkpoints, items,
 --   writes, blobs, first turn record or '', last turn record or '', head place or ''}.
 local meta = redis.call('HMGET', META, 'g', 'k', 'th', 'tn', 'ttl')
 if is_broken(meta[1]) then return {'broken'} end
-if not meta[1] then return {''} end
+if not meta[1] or redis.call('EXISTS', CKPTS, WRITES) == 0 then return {''} end
 local turns = tonumber(meta[4] or '0')
 local first, last = '', ''
 if turns > 0 then

@@ -4,8 +4,9 @@
 local holder = redis.call('GET', LEASE)
 if ARGV[1] == 'take' then
   if holder and holder ~= ARGV[2] then return 0 end
+  local there = redis.call('HLEN', META) > 0
   redis.call('SET', LEASE, ARGV[2], 'PX', ARGV[3])
-  if redis.call('EXISTS', META) == 1 then redis.call('HSET', META, 'f', ARGV[2]) end
+  if there then redis.call('HSET', META, 'f', ARGV[2]) end
   return 1
 end
 if holder ~= ARGV[2] then return 0 end

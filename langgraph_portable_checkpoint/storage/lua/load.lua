@@ -7,6 +7,7 @@
 local found = redis.call('HGET', META, 'g')
 if found and found ~= ARGV[2] then return {'exists'} end
 if not found and redis.call('EXISTS', ITEMS, CKPTS, INDEX, WRITES) > 0 then return {'exists'} end
+check_types()
 redis.call('HSET', META, 'g', ARGV[2], 't', ARGV[4])
 if ARGV[3] ~= '' then redis.call('HSET', META, 'k', ARGV[3]) end
 local at = store_pairs(ITEMS, 8)

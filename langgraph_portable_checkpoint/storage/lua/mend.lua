@@ -12,6 +12,7 @@ local function act(name, detail, fn)
   done[#done + 1] = detail
   if not dry and fn then fn() end
 end
+check_types()
 for i = 10, 11 do
   if redis.call('PTTL', KEYS[i]) == -1 then act('gone', tostring(i), function() redis.call('PEXPIRE', KEYS[i], HOUR) end) end
 end

@@ -5,6 +5,7 @@
 local meta = redis.call('HMGET', META, 'g', 'k')
 if (meta[1] or '') ~= ARGV[1] then return {'stale', meta[1] or '', meta[2] or ''} end
 if lease_refuses(ARGV[3]) then return {'leased'} end
+check_types()
 local removed = 0
 for i = 4, #ARGV do
   removed = removed + redis.call('HDEL', CKPTS, ARGV[i])
@@ -16,6 +17,10 @@ if left == 0 and redis.call('HLEN', WRITES) == 0 then
   local items = redis.call('HLEN', ITEMS)
   redis.call('UNLINK', META, ITEMS, CKPTS, INDEX, WRITES, TURNS, BLOBS, MEDIA, RUNS)
   return {'ok', removed, items, 0}
+end
+if left == 0 then
+  redis.call('HDEL', META, 'th', 'tn')
+  redis.call('UNLINK', TURNS)
 end
 local pending, live = {}, {}
 for _, record in ipairs(redis.call('HVALS', CKPTS)) do push_refs(record, pending, live) end

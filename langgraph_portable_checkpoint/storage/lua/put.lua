@@ -13,6 +13,7 @@ if parent ~= '' and redis.call('EXISTS', GONE) == 1 and redis.call('HEXISTS', CK
 end
 local head = head_of(ns) or ''
 if ARGV[12] == 'raise' and head ~= '' and head ~= parent and head ~= place then return {'conflict', head} end
+check_types()
 local differs = agree(ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 if differs then return differs end
 note_holder(ARGV[10])

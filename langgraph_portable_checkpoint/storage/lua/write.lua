@@ -10,6 +10,7 @@ if lease_refuses(ARGV[8]) then return {'leased'} end
 local gone = redis.call('GET', GONE)
 if gone and ARGV[6] <= gone and redis.call('HEXISTS', CKPTS, place) == 0 then return {'deleted'} end
 if gone and ARGV[1] ~= '' and redis.call('EXISTS', META) == 0 then return {'deleted'} end
+check_types()
 local differs = agree(ARGV[1], ARGV[2], ARGV[3], ARGV[4])
 if differs then return differs end
 note_holder(ARGV[8])
