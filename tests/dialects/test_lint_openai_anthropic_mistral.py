@@ -126,7 +126,7 @@ MISTRAL: dict[str, tuple[list[Any], str, dict[str, Any]]] = {
     "M1": ([U, asks(chat_call("toolu_1")), says("toolu_1")], "messages[1].tool_calls[0].id", {}),
     "M2": ([U, {"role": "assistant", "content": "x"}, {"role": "system", "content": "y"}], "messages[2]", {}),
     "M3": ([U, {"role": "assistant", "content": "x"}], "messages[1]", SENT),
-    "M4": ([U, asks(M_CALL), {"role": "assistant", "content": "x"}], "messages[1]", {}),
+    "M4": ([U, asks(M_CALL), {"role": "assistant", "content": "x"}], "messages[1].tool_calls[0]", {}),
     "M5": ([U, {**asks(M_CALL), "content": "x"}, M_SAYS], "messages[1]", {"profile": "v3"}),
     "M6": ([{"role": "user", "content": [{"type": "document_url"}]}], "messages[0].content[0]", {}),
     "M7": ([U, asks(chat_call("abcdefghi", "a b")), M_SAYS], "messages[1].tool_calls[0].function.name", {}),
@@ -183,3 +183,14 @@ def test_a_payload_is_linted_as_the_dialect_that_it_is() -> None:
 
 def test_json_text_is_linted_too() -> None:
     assert [found.rule for found in lint('[{"role": "user", "content": []}]', "openai-chat")] == ["C5"]
+
+
+@pytest.mark.parametrize(("dialect", "rule"), [("openai-chat", "C1"), ("mistral", "M4")])
+def test_a_call_without_result_is_named_by_its_place_among_all_entries(dialect: str, rule: str) -> None:
+    history = [U, {"role": "assistant", "content": None, "tool_calls": ["?", M_CALL]}, U]
+    assert (rule, "messages[1].tool_calls[1]") in {(found.rule, found.path) for found in lint(history, dialect)}
+
+
+def test_mistral_takes_no_two_calls_of_one_id() -> None:
+    history = [U, asks(M_CALL, M_CALL), M_SAYS]
+    assert [(found.rule, found.path) for found in lint(history, "mistral")] == [("M4", "messages[1].tool_calls[1].id")]

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ..base import Finding, Rule
 from ..chat_hosts import CHAT_NAME, SPEAKER, Host
+from .pairs import PairRules, calls_of, lint_pairs
 
 RULES: Final = (
     Rule(
@@ -55,6 +56,7 @@ RULES: Final = (
     Rule(id="H2", text="only the host's own reasoning field is sent", source="host docs; server error 'extra inputs'"),
 )
 
+_PAIRS: Final = PairRules(unanswered="C1", orphan="C2", duplicate="C3")
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _USER_PARTS: Final[Mapping[str, str]] = {
     "image_url": "image",
@@ -79,9 +81,8 @@ class _Message:
         return str(self.value.get("role"))
 
     @property
-    def calls(self) -> list[Mapping[str, Any]]:
-        calls = self.value.get("tool_calls")
-        return [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    def calls(self) -> list[tuple[int, Mapping[str, Any]]]:
+        return calls_of(self.value)
 
     def breaks(self, rule: str, message: str, at: str = "") -> Finding:
         return Finding(rule=rule, path=f"{self.path}{at}", message=message)
@@ -101,31 +102,7 @@ def lint_messages(messages: Sequence[Any], host: Host, *, root: str = "messages"
     for message in known:
         for check in _CHECKS:
             found.extend(check(message))
-    return [*found, *_pairing(known), *_unique(known)]
-
-
-def _pairing(messages: Sequence[_Message]) -> Iterator[Finding]:
-    """C1, C2, C3: results directly behind their calls, each once."""
-    open_calls: dict[str, str] = {}
-    answered: set[str] = set()
-    for message in messages:
-        if message.role == "tool":
-            call_id = str(message.value.get("tool_call_id"))
-            if call_id in answered:
-                yield message.breaks("C3", f"call {call_id!r} is answered already")
-            elif open_calls.pop(call_id, None) is None:
-                yield message.breaks("C2", f"no call {call_id!r} before it")
-            answered.add(call_id)
-            continue
-        yield from _unanswered(open_calls)
-        answered = set()
-        open_calls = {str(call.get("id")): f"{message.path}.tool_calls[{at}]" for at, call in enumerate(message.calls)}
-    yield from _unanswered(open_calls)
-
-
-def _unanswered(open_calls: Mapping[str, str]) -> Iterator[Finding]:
-    for call_id, path in open_calls.items():
-        yield Finding(rule="C1", path=path, message=f"call {call_id!r} has no result directly behind it")
+    return [*found, *lint_pairs(known, _PAIRS), *_unique(known)]
 
 
 def _unique(messages: Sequence[_Message]) -> Iterator[Finding]:
@@ -133,7 +110,7 @@ def _unique(messages: Sequence[_Message]) -> Iterator[Finding]:
     for message in messages:
         if message.host.step_ids:
             seen = set()
-        for at, call in enumerate(message.calls):
+        for at, call in message.calls:
             if str(call.get("id")) in seen:
                 yield message.breaks("C6", f"id {call.get('id')!r} is used twice", f".tool_calls[{at}].id")
             seen.add(str(call.get("id")))
@@ -200,7 +177,7 @@ def _calls(message: _Message) -> Iterator[Finding]:
         yield message.breaks("C4", "tool_calls is empty", ".tool_calls")
     if calls and message.role != "assistant":
         yield message.breaks("C1", f"{message.role} messages make no calls", ".tool_calls")
-    for at, call in enumerate(message.calls):
+    for at, call in message.calls:
         yield from _call(message, call, f".tool_calls[{at}]")
 
 
