@@ -18,7 +18,7 @@ from .jsonl import mend_surrogates
 from .normalise import normalise
 from .registry import get_dialect, recognise
 from .report import Export, Imported, Placed, Report
-from .responses_read import lift_calls
+from .responses_read import lift_items
 from .selection import check_turns, place, token_budget, turn_count, turn_range
 from .source_text import read_payload
 from .unknown_parts import tell_unknown
@@ -163,7 +163,7 @@ def _envelope(message: BaseMessage | MessageEnvelope) -> MessageEnvelope:
     if isinstance(message, BaseMessage):
         from ..envelope.read import read_message
 
-        return lift_calls(read_message(message))
+        return lift_items(read_message(message))
     if _is_envelope(message):
         return message
     raise TypeError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin, Role
@@ -121,12 +122,34 @@ class ItemReader:
         self._run().append(block)
 
 
-def lift_calls(envelope: MessageEnvelope) -> MessageEnvelope:
-    """Make calls of items that a thread holds as they came: shell, patch and computer calls wait for a result too."""
+def lift_items(envelope: MessageEnvelope) -> MessageEnvelope:
+    """Read a thread's message as its items: shell, patch and computer calls wait for a result too, and reasoning that
+    LangChain's v1 blocks tell summary by summary is one item (R2).
+    """
     if envelope.get("origin", {}).get("api") != API:
         return envelope
     content = [_lifted(block) if block["type"] == "non_standard" else block for block in envelope["content"]]
-    return {**envelope, "content": content}
+    return {**envelope, "content": list(_one_per_id(content))}
+
+
+def _one_per_id(content: list[Block]) -> Iterator[Block]:
+    for (kind, item_id), group in groupby(content, key=lambda block: (block["type"], block.get("id"))):
+        blocks = list(group)
+        sealed = any((block.get("extras") or {}).get("encrypted_content") for block in blocks[1:])
+        if kind == "reasoning" and item_id and len(blocks) > 1 and not sealed:
+            yield _joined(blocks)
+        else:
+            yield from blocks
+
+
+def _joined(blocks: list[Block]) -> Block:
+    summary = [block.get("reasoning") or "" for block in blocks]
+    extras: dict[str, Any] = {}
+    for block in blocks:
+        extras |= block.get("extras") or {}
+    joined: Block = {**blocks[0], "reasoning": "\n\n".join(summary), "extras": {**extras, "summary": summary}}
+    joined.pop("raw", None)
+    return joined
 
 
 def _lifted(block: Block) -> Block:

@@ -149,7 +149,7 @@ OWN_CASES: dict[tuple[str, str, str], Case] = {
     ("openai-responses", "R5", "synthesized"): Case(_own(_sealed(None), "ok")),
     ("openai-responses", "R5", "re-keyed"): Case(_own(_sealed("tco_1"), "ok")),
     ("openai-responses", "R5", "dropped"): Case((*_own(_item("call_9", "a")), result("a"))),
-    ("openai-responses", "R6", "re-keyed"): Case(_own(_sealed("rs_1"), _sealed("rs_1"), "ok")),
+    ("openai-responses", "R6", "re-keyed"): Case(_own(_sealed("rs_1"), "ok", _sealed("rs_1"), "so")),
     ("openai-responses", "R6", "dropped"): Case(
         (*_own(_item("fc_1", "a"), _item("fc_1", "b")), result("a"), result("b"))
     ),
