@@ -115,6 +115,7 @@ class Target:
         invalid_arguments: Calls whose arguments are not a JSON object may stand as they are.
         plain_arguments: Arguments that no request can hold (NaN, lone surrogates) count as invalid; without it the
             renderer deals with them.
+        tools: The target knows calls and results; else they become text.
         text_with_calls: Assistant text and calls may stand in one message.
         own_text_with_calls: They may where the message is the target's own.
         calls_last: Nothing may stand behind a message's calls.
@@ -152,6 +153,7 @@ class Target:
     tool_status: bool = True
     invalid_arguments: bool = True
     plain_arguments: bool = False
+    tools: bool = True
     text_with_calls: bool = True
     own_text_with_calls: bool = True
     calls_last: bool = False

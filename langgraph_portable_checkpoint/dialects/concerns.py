@@ -59,6 +59,7 @@ CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
     },
     "tool_media": {"moved": "media of a tool result go into a user message behind the results"},
     "tool_status": {"downgraded": "the error flag of a tool result"},
+    "tools": {"downgraded": "calls and results become text where the host calls no tools"},
     "text_with_calls": {"moved": "text and calls of one message become two messages"},
     "calls_last": {"reordered": "content behind a message's calls is put before them"},
     "first_role": {"synthesized": "an opening user message"},

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from difflib import get_close_matches
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
@@ -216,7 +217,9 @@ def _options(options: Mapping[str, Any]) -> ExportOptions:
 def _check_profile(dialect: Dialect, profile: str | None) -> None:
     if profile is not None and profile not in dialect.profiles:
         known = ", ".join(dialect.profiles) or "none"
-        raise DialectError(f"{dialect.name} has no profile {profile!r}; it has {known}")
+        near = get_close_matches(str(profile).lower(), dialect.profiles, n=1)
+        hint = f" Is it {near[0]!r}?" if near else ""
+        raise DialectError(f"{dialect.name} has no profile {profile!r}.{hint} It has {known}.")
 
 
 def _origin(envelopes: Sequence[MessageEnvelope]) -> Origin:

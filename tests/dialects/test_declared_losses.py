@@ -96,6 +96,7 @@ CASES: dict[tuple[str, str], Case] = {
     ("tool_status", "downgraded"): Case(
         (user("hi"), assistant(call("abcdefghi")), result("abcdefghi", status="error"))
     ),
+    ("tools", "downgraded"): Case(STEP),
     ("text_with_calls", "moved"): Case((user("hi"), assistant("I look", call("abcdefghi")), result("abcdefghi"))),
     ("calls_last", "reordered"): Case((user("hi"), assistant(call("abcdefghi"), "see"), result("abcdefghi"))),
     ("first_role", "synthesized"): Case((assistant("hello"),)),
@@ -105,7 +106,7 @@ CASES: dict[tuple[str, str], Case] = {
 """One history per concern of the normaliser and kind of loss."""
 
 PROFILES = {
-    "openai-chat": ("openai", "fireworks", "deepseek", "moonshot", "openrouter"),
+    "openai-chat": ("openai", "fireworks", "deepseek", "moonshot", "openrouter", "perplexity"),
     "openai-responses": ("openai",),
     "anthropic": (None,),
     "mistral": (None, "v15"),

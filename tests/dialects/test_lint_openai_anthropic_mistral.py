@@ -48,6 +48,8 @@ CHAT: dict[str, tuple[list[Any], str, dict[str, Any]]] = {
     "C13": ([{"role": "critic", "content": "x"}], "messages[0].role", {}),
     "H1": ([U, asks(), says()], "messages[1].reasoning_content", {"profile": "deepseek"}),
     "H2": ([U, {"role": "assistant", "content": "x", "reasoning": "y"}], "messages[1].reasoning", {}),
+    "H3": ([U, U], "messages[1].role", {"profile": "perplexity"}),
+    "H4": ([U, asks(), says()], "messages[1]", {"profile": "perplexity"}),
 }
 
 
@@ -189,6 +191,21 @@ def test_json_text_is_linted_too() -> None:
 def test_a_call_without_result_is_named_by_its_place_among_all_entries(dialect: str, rule: str) -> None:
     history = [U, {"role": "assistant", "content": None, "tool_calls": ["?", M_CALL]}, U]
     assert (rule, "messages[1].tool_calls[1]") in {(found.rule, found.path) for found in lint(history, dialect)}
+
+
+@pytest.mark.parametrize(
+    ("history", "path"),
+    [
+        ([{"role": "assistant", "content": "x"}, U], "messages[0].role"),
+        ([U, {"role": "assistant", "content": "x"}, {"role": "system", "content": "y"}], "messages[2].role"),
+        ([U, {"role": "assistant", "content": "x"}], "messages[1].role"),
+    ],
+)
+def test_perplexity_wants_user_and_assistant_in_turns(history: list[Any], path: str) -> None:
+    found = lint(history, "openai-chat", profile="perplexity", for_next_turn=False)
+    assert [(one.rule, one.path) for one in found] == [("H3", path)]
+    good = [{"role": "system", "content": "s"}, U, {"role": "assistant", "content": "x"}, U]
+    assert lint(good, "openai-chat", profile="perplexity", for_next_turn=False) == []
 
 
 def test_mistral_takes_no_two_calls_of_one_id() -> None:

@@ -1,4 +1,4 @@
-"""Rules of Chat Completions messages (C1 to C13) and of their hosts (H1, H2), checked on any history.
+"""Rules of Chat Completions messages (C1 to C13) and of their hosts (H1 to H4), checked on any history.
 
 Source: openai 3.57 types, the published OpenAPI description, and server errors as each rule says.
 """
@@ -54,6 +54,16 @@ RULES: Final = (
         source="api-docs.deepseek.com/guides/thinking_mode; continue #11600",
     ),
     Rule(id="H2", text="only the host's own reasoning field is sent", source="host docs; server error 'extra inputs'"),
+    Rule(
+        id="H3",
+        text="behind the system messages, user and assistant messages alternate, a user's first and last (Perplexity)",
+        source="server error 'user and assistant roles should be alternating', perplexityai/api-discussion #265",
+    ),
+    Rule(
+        id="H4",
+        text="no calls and no tool messages where the host calls no tools (Perplexity)",
+        source="langchain-perplexity 1.4 bind_tools: sonar models have no function tools",
+    ),
 )
 
 _PAIRS: Final = PairRules(unanswered="C1", orphan="C2", duplicate="C3")
@@ -65,6 +75,7 @@ _USER_PARTS: Final[Mapping[str, str]] = {
     "video_url": "video",
     "audio_url": "audio",
 }
+_TOOL_KEYS: Final = frozenset({"tool_calls", "tool_call_id"})
 _REASONING: Final = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 
 
@@ -88,8 +99,10 @@ class _Message:
         return Finding(rule=rule, path=f"{self.path}{at}", message=message)
 
 
-def lint_messages(messages: Sequence[Any], host: Host, *, root: str = "messages") -> list[Finding]:
-    """Check a list of messages against the rules of a host."""
+def lint_messages(
+    messages: Sequence[Any], host: Host, *, root: str = "messages", complete: bool = False
+) -> list[Finding]:
+    """Check a list of messages against the rules of a host; `complete`: no user message will follow them."""
     if not messages:
         return [Finding(rule="C5", path=root, message="there is no message")]
     found: list[Finding] = []
@@ -102,7 +115,8 @@ def lint_messages(messages: Sequence[Any], host: Host, *, root: str = "messages"
     for message in known:
         for check in _CHECKS:
             found.extend(check(message))
-    return [*found, *lint_pairs(known, _PAIRS), *_unique(known)]
+    found += [*lint_pairs(known, _PAIRS), *_unique(known)]
+    return [*found, *_alternation(known, complete=complete)] if host.alternates else found
 
 
 def _unique(messages: Sequence[_Message]) -> Iterator[Finding]:
@@ -116,6 +130,22 @@ def _unique(messages: Sequence[_Message]) -> Iterator[Finding]:
             seen.add(str(call.get("id")))
 
 
+def _alternation(messages: Sequence[_Message], *, complete: bool) -> Iterator[Finding]:
+    """H3."""
+    before = "system"
+    for message in messages:
+        side = message.role
+        if side == "system" and before != "system":
+            yield message.breaks("H3", "a system message does not lead", ".role")
+        elif side == "assistant" and before == "system":
+            yield message.breaks("H3", "the first message is not a user's", ".role")
+        elif side == before != "system":
+            yield message.breaks("H3", f"two {side} messages in a row", ".role")
+        before = side
+    if complete and before == "assistant":
+        yield messages[-1].breaks("H3", "the last message is assistant", ".role")
+
+
 def _roles(message: _Message) -> Iterator[Finding]:
     if message.role not in _ROLES:
         yield message.breaks("C13", f"role {message.role!r} is unknown", ".role")
@@ -126,7 +156,7 @@ def _roles(message: _Message) -> Iterator[Finding]:
         unknown |= {"name"}
     for key in sorted(unknown & _REASONING):
         yield message.breaks("H2", f"the host takes no {key}", f".{key}")
-    for key in sorted(unknown - _REASONING):
+    for key in sorted(unknown - _REASONING - (frozenset() if message.host.tools else _TOOL_KEYS)):
         yield message.breaks("C5", f"the host knows no key {key!r}", f".{key}")
 
 
@@ -169,6 +199,11 @@ def _tool(message: _Message) -> Iterator[Finding]:
             yield message.breaks("C11", "there is no error flag")
     elif message.value.get("tool_call_id") is not None:
         yield message.breaks("C2", f"{message.role} messages answer no call", ".tool_call_id")
+
+
+def _tools(message: _Message) -> Iterator[Finding]:
+    if not message.host.tools and (message.role == "tool" or message.value.get("tool_calls")):
+        yield message.breaks("H4", "the host calls no tools")
 
 
 def _calls(message: _Message) -> Iterator[Finding]:
@@ -220,6 +255,7 @@ _CHECKS: Final[Sequence[Callable[[_Message], Iterator[Finding]]]] = (
     _content,
     _parts,
     _tool,
+    _tools,
     _calls,
     _speaker,
     _reasoning,
