@@ -79,6 +79,12 @@ UNKNOWN_PART: Final = DeclaredLoss(
     kind="unresolved",
     when="a part stands in a history that its provider's dialect does not know; it is kept as it came",
 )
+INVALID_ARGUMENTS: Final = DeclaredLoss(
+    rule="arguments",
+    kind="unresolved",
+    when="a call's arguments are no JSON object, or hold an integer beyond 64 bits, which no checkpoint can hold; they "
+    "are kept as text, and the call counts as invalid",
+)
 """What any import of a provider's history may report."""
 
 

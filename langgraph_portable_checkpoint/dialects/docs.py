@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 
 from .base import DeclaredLoss, Dialect, ExportOptions
-from .concerns import PROFILE_LOSS, UNKNOWN_PART, normaliser_losses
+from .concerns import INVALID_ARGUMENTS, PROFILE_LOSS, UNKNOWN_PART, normaliser_losses
 from .registry import bundled_names, get_dialect
 from .report import LOSS_KINDS
 
@@ -64,7 +64,8 @@ def _kinds() -> Iterator[str]:
     yield "## Kinds of losses\n"
     yield from _table(("kind", "meaning"), ((f"`{kind}`", meaning) for kind, meaning in LOSS_KINDS.items()))
     yield f"\nWhatever the target, rule `{PROFILE_LOSS.rule}`, {PROFILE_LOSS.kind}: {PROFILE_LOSS.when}."
-    yield f"\nOn import, rule `{UNKNOWN_PART.rule}`, {UNKNOWN_PART.kind}: {UNKNOWN_PART.when}."
+    for loss in (UNKNOWN_PART, INVALID_ARGUMENTS):
+        yield f"\nOn import, rule `{loss.rule}`, {loss.kind}: {loss.when}."
 
 
 def _options() -> Iterator[str]:

@@ -14,6 +14,7 @@ from langchain_core.messages import BaseMessage
 
 from ..envelope.model import MessageEnvelope, Origin
 from ..errors import DialectError, IncompatibleHistoryError, LossyExportError
+from .arguments import tell_invalid
 from .base import Dialect, ExportOptions, Finding, ImportOptions
 from .jsonl import mend_surrogates
 from .normalise import normalise
@@ -24,6 +25,8 @@ from .selection import check_turns, place, token_budget, turn_count, turn_range
 from .source_text import read_payload
 from .unknown_parts import tell_unknown
 
+_KNOW_INVALID_CALLS: Final = frozenset({"langchain", "otel"})
+"""Dialects in which a call may be marked as invalid."""
 _OPTIONS: Final = frozenset(field.name for field in fields(ExportOptions))
 
 
@@ -120,6 +123,8 @@ def import_messages(
     options = ImportOptions(profile=profile, model=model, account=account)
     envelopes = dialect.parse(value, options, report)
     tell_unknown(value, envelopes, dialect.name, report=report)
+    if dialect.name not in _KNOW_INVALID_CALLS:
+        tell_invalid(envelopes, report)
     return Imported(
         envelopes=envelopes,
         report=report.losses,

@@ -110,6 +110,7 @@ class OpenAIChat:
             message_name=SPEAKER if "name" in host.keys else None,
             tool_status=False,
             invalid_arguments=not host.strict_arguments,
+            text_arguments=True,
             plain_arguments=True,
             media=narrow_media(media, options.model),
             tool_media="user",

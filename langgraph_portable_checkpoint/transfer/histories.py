@@ -17,6 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.base.id import uuid6
 
+from ..dialects.concerns import INVALID_ARGUMENTS
 from ..dialects.export import export_messages, import_messages
 from ..dialects.report import Export, Imported, Loss
 from ..envelope.model import MessageEnvelope
@@ -324,4 +325,5 @@ def adapt_messages(messages: Sequence[BaseMessage], to: str, **options: Any) -> 
     export = export_messages(messages, to, **options)
     profile = options.get("profile")
     back = import_messages(export.payload, to, profile=profile if isinstance(profile, str) else None)
-    return Adapted(back.messages, (*export.report, *back.report))
+    found = (loss for loss in back.report if loss.rule != INVALID_ARGUMENTS.rule)  # the call was invalid before
+    return Adapted(back.messages, (*export.report, *found))
