@@ -203,10 +203,22 @@ def _hosted(kind: str, item: Mapping[str, Any]) -> Block:
     return {"type": "server_tool_call", "id": item_id, "name": named, "args": item.get(key)}
 
 
+def answer_blocks(output: Any) -> list[Block]:
+    """Read a result's output that stands in a message of an application: no path can be told, no part is refused."""
+    if isinstance(output, str):
+        return [{"type": "text", "text": output}]
+    parts = [part for part in output if isinstance(part, Mapping)] if isinstance(output, list) else []
+    typed = [part for part in parts if "type" in part]
+    if not typed or len(typed) < len(output):
+        return _told(output)
+    return [_read_part(part) for part in typed]
+
+
 def _told(output: Any) -> list[Block]:
     """Tell what a result that is no text or parts says: a screenshot as an image, a shell's streams as a text."""
-    if isinstance(output, Mapping) and isinstance(output.get("image_url"), str):
-        return [_located("image", output["image_url"])]
+    shot = _image(output) if isinstance(output, Mapping) else None
+    if shot is not None:
+        return [shot]
     if isinstance(output, list) and all(isinstance(chunk, Mapping) for chunk in output):
         streams = [str(chunk.get("stdout") or "") + str(chunk.get("stderr") or "") for chunk in output]
         return [{"type": "text", "text": "\n".join(streams)}]
@@ -225,10 +237,14 @@ def _parts(content: Any, path: str, problems: Problems) -> Iterator[Block]:
     for at, part in enumerate(content):
         native = problems.mapping(part, f"{path}[{at}]")
         if native is not None:
-            read = _PARTS.get(str(native.get("type")))
-            block = (read(native) if read else None) or {"type": "non_standard", "value": part}
-            block["raw"] = part
-            yield block
+            yield _read_part(native)
+
+
+def _read_part(native: Mapping[str, Any]) -> Block:
+    read = _PARTS.get(str(native.get("type")))
+    block: Block = (read(native) if read else None) or {"type": "non_standard", "value": native}
+    block["raw"] = native
+    return block
 
 
 def _text(native: Mapping[str, Any]) -> Block | None:
