@@ -6,50 +6,63 @@ The thread keeps what each model said; only the request to the model is adapted,
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.language_models import BaseChatModel
 
+from .dialects.integrations import BY_WORD, host_profile, integration_of
 from .dialects.report import Loss
 from .transfer.histories import adapt_messages
 
 _log = logging.getLogger(__name__)
 
-DIALECT_OF_PROVIDER: Final = {
-    "openai": ("openai-chat", None),
-    "azure": ("openai-chat", None),
-    "anthropic": ("anthropic", None),
-    "google_genai": ("google", "gemini"),
-    "google_vertexai": ("google", "vertex"),
-    "amazon_bedrock": ("bedrock", None),
-    "mistral": ("mistral", None),
-    "mistralai": ("mistral", None),
-    "groq": ("openai-chat", "groq"),
-    "fireworks": ("openai-chat", "fireworks"),
-    "deepseek": ("openai-chat", "deepseek"),
-    "moonshot": ("openai-chat", "moonshot"),
-    "openrouter": ("openai-chat", "openrouter"),
-    "xai": ("openai-chat", "openai"),
-}
-"""LangChain's provider word -> dialect and profile."""
 
-
-def dialect_of(model: BaseChatModel) -> tuple[str, str | None]:
+def dialect_of(model: BaseChatModel, tools: Sequence[Any] = ()) -> tuple[str, str | None]:
     """Name the dialect and profile that a LangChain chat model speaks.
 
+    Args:
+        model: The chat model.
+        tools: The tools of the request; some of OpenAI's models take them over the Responses API only.
+
     Raises:
-        LookupError: the provider is not known; pass `to=` instead.
+        LookupError: the model is not known; pass `to=` instead.
     """
-    provider = str(model._get_ls_params().get("ls_provider", ""))
-    if provider in ("openai", "azure") and getattr(model, "use_responses_api", None):
-        return "openai-responses", None
-    try:
-        return DIALECT_OF_PROVIDER[provider]
-    except KeyError:
-        known = ", ".join(sorted(DIALECT_OF_PROVIDER))
-        raise LookupError(f"provider {provider!r} has no dialect here (known: {known}). Pass to=.") from None
+    names = [base.__name__ for base in type(model).__mro__]
+    word = str(model._get_ls_params().get("ls_provider", ""))
+    found = integration_of(names, word)
+    if found is None:
+        known = ", ".join(sorted(BY_WORD))
+        raise LookupError(f"{names[0]} of provider {word!r} has no dialect here (known: {known}). Pass to=.")
+    if "ChatBedrock" in names and not getattr(model, "beta_use_converse_api", False):
+        return _invoked(model)
+    if found.dialect == "openai-chat" and _asks_responses(model, tools):
+        return ("openai-responses", found.responses) if "BaseChatOpenAI" in names else ("openai-chat", "compatible")
+    return found.dialect, _host(model) if found.profile == "openai" else found.profile
+
+
+def _invoked(model: BaseChatModel) -> tuple[str, str | None]:
+    """Name the wire of a model that is asked by InvokeModel: its maker's own."""
+    claude = "anthropic" in str(getattr(model, "provider", None) or model_name(model) or "")
+    return ("anthropic", None) if claude else ("openai-chat", "compatible")
+
+
+def _asks_responses(model: BaseChatModel, tools: Sequence[Any]) -> bool:
+    """True if langchain-openai will use the Responses API; it may depend on the request's tools."""
+    decide = getattr(model, "_use_responses_api", None)
+    if callable(decide):
+        told = [tool if isinstance(tool, Mapping) else {"type": "function"} for tool in tools]
+        return bool(decide({"tools": told} if told else {}))
+    return bool(getattr(model, "use_responses_api", None))
+
+
+def _host(model: BaseChatModel) -> str:
+    """Name the host that OpenAI's client is pointed at."""
+    url = getattr(model, "openai_api_base", None)
+    hostname = urlsplit(url).hostname if isinstance(url, str) else None
+    return host_profile(hostname) if hostname else "openai"
 
 
 def model_name(model: BaseChatModel) -> str | None:
@@ -76,7 +89,7 @@ class PortableHistoryMiddleware(AgentMiddleware[Any, Any]):
         self._options = options
 
     def _adapted(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
-        named = (self._to, self._options.get("profile")) if self._to else dialect_of(request.model)
+        named = (self._to, self._options.get("profile")) if self._to else dialect_of(request.model, request.tools)
         options = {"model": model_name(request.model), **self._options, "profile": named[1]}
         adapted = adapt_messages(request.messages, named[0], **options)
         if adapted.report:

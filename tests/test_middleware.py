@@ -13,12 +13,11 @@ from pydantic import PrivateAttr
 pytest.importorskip("langchain.agents.middleware", reason="the package langchain is not installed")
 
 from langchain.agents import create_agent
+from langchain.chat_models.base import _BUILTIN_PROVIDERS
 
-from langgraph_portable_checkpoint.middleware import (
-    DIALECT_OF_PROVIDER,
-    PortableHistoryMiddleware,
-    dialect_of,
-)
+from langgraph_portable_checkpoint.dialects.integrations import BY_CLASS, BY_WORD, INTEGRATIONS
+from langgraph_portable_checkpoint.dialects.registry import get_dialect
+from langgraph_portable_checkpoint.middleware import PortableHistoryMiddleware, dialect_of
 
 
 class Scripted(BaseChatModel):
@@ -69,9 +68,66 @@ def test_reasoning_of_another_model_stays_behind_and_is_reported(provider: str, 
     assert [loss.kind for loss in losses] == ["dropped"]
 
 
-@pytest.mark.parametrize("provider", sorted(DIALECT_OF_PROVIDER))
-def test_each_known_provider_has_a_dialect(provider: str) -> None:
-    assert dialect_of(Scripted(provider=provider, name_="x")) == DIALECT_OF_PROVIDER[provider]
+@pytest.mark.parametrize("word", sorted(_BUILTIN_PROVIDERS))
+def test_each_provider_that_langchain_knows_has_a_dialect(word: str) -> None:
+    _, class_name, _ = _BUILTIN_PROVIDERS[word]
+    assert BY_WORD[word].dialect == BY_CLASS[class_name].dialect
+    assert BY_WORD[word].profile == BY_CLASS[class_name].profile
+
+
+@pytest.mark.parametrize("row", INTEGRATIONS, ids=lambda row: row.words[0])
+def test_each_row_names_a_dialect_and_a_profile_of_it(row: Any) -> None:
+    assert row.profile is None or row.profile in get_dialect(row.dialect).profiles
+    assert row.responses in get_dialect("openai-responses").profiles
+
+
+@pytest.mark.parametrize("word", sorted(BY_WORD))
+def test_a_model_is_known_by_the_word_it_gives_itself(word: str) -> None:
+    row = BY_WORD[word]
+    assert dialect_of(Scripted(provider=word.upper(), name_="x")) == (row.dialect, row.profile)
+
+
+def test_a_model_is_known_by_its_class_before_its_word() -> None:
+    class ChatAnthropicVertex(Scripted):
+        pass
+
+    class Mine(ChatAnthropicVertex):
+        pass
+
+    assert dialect_of(ChatAnthropicVertex(provider="google_vertexai", name_="x")) == ("anthropic", None)
+    assert dialect_of(Mine(provider="mine", name_="x")) == ("anthropic", None)
+
+
+def test_openai_models_are_asked_as_their_client_will_ask() -> None:
+    openai = pytest.importorskip("langchain_openai")
+
+    def spoken(tools: Any = (), **keys: Any) -> Any:
+        return dialect_of(openai.ChatOpenAI(model=keys.pop("model", "gpt-4o"), api_key="x", **keys), tools)
+
+    assert spoken() == ("openai-chat", "openai")
+    assert spoken(use_responses_api=True) == ("openai-responses", "openai")
+    assert spoken(output_version="responses/v1") == ("openai-responses", "openai")
+    assert spoken([{"type": "web_search"}]) == ("openai-responses", "openai")
+    assert spoken([object()]) == ("openai-chat", "openai")
+    assert spoken(base_url="https://api.deepseek.com/v1") == ("openai-chat", "deepseek")
+    assert spoken(base_url="http://127.0.0.1:8000/v1") == ("openai-chat", "compatible")
+    azure = openai.AzureChatOpenAI(model="x", api_key="x", azure_endpoint="https://x.openai.azure.com", api_version="1")
+    assert dialect_of(azure) == ("openai-chat", "openai")
+
+
+@pytest.mark.parametrize(
+    ("name", "spoken"),
+    [
+        ("anthropic.claude-sonnet-4-5-20250929-v1:0", ("anthropic", None)),
+        ("amazon.nova-pro-v1:0", ("bedrock", None)),
+        ("meta.llama3-70b-instruct-v1:0", ("openai-chat", "compatible")),
+    ],
+)
+def test_a_bedrock_model_is_asked_by_the_wire_of_its_class(name: str, spoken: Any) -> None:
+    aws = pytest.importorskip("langchain_aws")
+    keys = {"model": name, "region_name": "us-east-1", "client": object(), "bedrock_client": object()}
+    assert dialect_of(aws.ChatBedrock(**keys)) == spoken
+    assert dialect_of(aws.ChatBedrockConverse(**keys)) == ("bedrock", None)
 
 
 def test_unknown_provider_is_named_with_what_to_do() -> None:

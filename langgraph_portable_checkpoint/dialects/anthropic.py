@@ -75,7 +75,7 @@ class Anthropic:
     """The dialect; see the module docstring."""
 
     name = NAME
-    title = "Anthropic messages"
+    title = "Anthropic Claude messages"
     providers = ("anthropic",)
     profiles: tuple[str, ...] = ()
     writes = True

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
-from ..envelope.model import Block
+from ..envelope.model import Block, MessageEnvelope
+from .concerns import INVALID_ARGUMENTS
+from .report import Placed, Report
 
 INT64: Final = range(-(2**63), 2**64)
 BEYOND_64_BITS: Final = "holds an integer beyond 64 bits, which no checkpoint can hold"
@@ -26,6 +29,36 @@ def read_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
         reason = str(error) or type(error).__name__
         return {**block, "type": "invalid_tool_call", "args": arguments, "error": reason}  # type: ignore[typeddict-item]
     return {**block, "args": args, "arguments": arguments or ""}  # type: ignore[typeddict-item]
+
+
+def tell_invalid(envelopes: Sequence[MessageEnvelope], report: Report) -> None:
+    """Report each call of an imported history whose arguments could only be kept as text."""
+    for index, envelope in enumerate(envelopes):
+        for at, block in enumerate(envelope["content"]):
+            if block["type"] == "invalid_tool_call":
+                report.add(
+                    INVALID_ARGUMENTS.rule,
+                    INVALID_ARGUMENTS.kind,
+                    at=Placed(envelope, index),
+                    path=f"content[{at}].args",
+                    action="the call counts as invalid; its arguments are kept as text",
+                    detail=f"call {block.get('id')}: {block.get('error')}",
+                )
+
+
+def settled_call(block: Block) -> Block:
+    """Return an invalid call as a valid one if its text is a JSON object all the same, as one with long integers."""
+    text = block.get("args")
+    if block["type"] != "invalid_tool_call" or not isinstance(text, str):
+        return block
+    try:
+        args = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return block
+    if not isinstance(args, dict):
+        return block
+    kept = {key: value for key, value in block.items() if key != "error"}
+    return {**kept, "type": "tool_call", "args": args, "arguments": text}  # type: ignore[typeddict-item]  # built key by key
 
 
 def write_arguments(block: Block) -> str:
@@ -78,5 +111,5 @@ def _refuse(constant: str) -> NoReturn:
 def _int64(text: str) -> int:
     number = int(text)
     if number not in INT64:
-        raise ValueError("an integer beyond 64 bits")
+        raise ValueError(BEYOND_64_BITS)
     return number

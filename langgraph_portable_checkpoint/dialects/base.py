@@ -113,8 +113,10 @@ class Target:
         result_order: "any", or "call": results stand in the order of their calls.
         tool_status: There is a native error flag for tool results. Else the text is kept, the flag reported.
         invalid_arguments: Calls whose arguments are not a JSON object may stand as they are.
+        text_arguments: Arguments are sent as JSON text, in which integers of any length may stand.
         plain_arguments: Arguments that no request can hold (NaN, lone surrogates) count as invalid; without it the
             renderer deals with them.
+        tools: The target knows calls and results; else they become text.
         text_with_calls: Assistant text and calls may stand in one message.
         own_text_with_calls: They may where the message is the target's own.
         calls_last: Nothing may stand behind a message's calls.
@@ -151,7 +153,9 @@ class Target:
     result_order: Literal["any", "call"] = "any"
     tool_status: bool = True
     invalid_arguments: bool = True
+    text_arguments: bool = False
     plain_arguments: bool = False
+    tools: bool = True
     text_with_calls: bool = True
     own_text_with_calls: bool = True
     calls_last: bool = False

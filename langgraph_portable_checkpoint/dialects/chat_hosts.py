@@ -46,6 +46,8 @@ class Host:
         developer: The role "developer" is known (C13).
         refusal: The field "refusal" is known.
         tool_names: Tool messages may carry their tool's name.
+        tools: The host knows calls and results (H4).
+        alternates: Behind the system messages, user and assistant messages alternate, a user's first and last (H3).
     """
 
     providers: tuple[str, ...]
@@ -60,6 +62,8 @@ class Host:
     developer: bool = False
     refusal: bool = False
     tool_names: bool = False
+    tools: bool = True
+    alternates: bool = False
 
 
 _OPENAI_KEYS: Final = _COMMON_KEYS | {"name", "refusal", "audio", "function_call"}
@@ -121,6 +125,29 @@ HOSTS: Final[Mapping[str, Host]] = {
         call_id=IdRule(pattern=_ANY, max_length=256),
         developer=True,
         refusal=True,
+    ),
+    # ollama/ollama openai/openai.go: parts are texts and images in data URLs, arguments are parsed.
+    "ollama": Host(
+        providers=("ollama",),
+        tool_names=True,
+        reasoning="reasoning",
+        keys=_COMMON_KEYS | {"name", "reasoning"},
+        media={"image": MediaRule(sources=frozenset({"base64"}), mime_types=(r"image/(jpeg|jpg|png|webp)",))},
+    ),
+    # perplexityai/api-discussion #265; langchain-perplexity 1.4 bind_tools.
+    "perplexity": Host(
+        providers=("perplexity",),
+        keys=frozenset({"role", "content"}),
+        media={"image": _IMAGE},
+        tools=False,
+        alternates=True,
+    ),
+    # What the hosts have in common: for all others that speak Chat Completions.
+    "compatible": Host(
+        providers=("unknown",),
+        keys=_COMMON_KEYS,
+        media={"image": _IMAGE_DATA},
+        call_id=IdRule(pattern=re.compile(r"[a-zA-Z0-9_-]+"), max_length=40),
     ),
 }
 """By profile name. The provider word of what a host answers is the first of `providers`."""

@@ -59,6 +59,7 @@ CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
     },
     "tool_media": {"moved": "media of a tool result go into a user message behind the results"},
     "tool_status": {"downgraded": "the error flag of a tool result"},
+    "tools": {"downgraded": "calls and results become text where the host calls no tools"},
     "text_with_calls": {"moved": "text and calls of one message become two messages"},
     "calls_last": {"reordered": "content behind a message's calls is put before them"},
     "first_role": {"synthesized": "an opening user message"},
@@ -77,6 +78,12 @@ UNKNOWN_PART: Final = DeclaredLoss(
     rule="unknown-part",
     kind="unresolved",
     when="a part stands in a history that its provider's dialect does not know; it is kept as it came",
+)
+INVALID_ARGUMENTS: Final = DeclaredLoss(
+    rule="arguments",
+    kind="unresolved",
+    when="a call's arguments are no JSON object, or hold an integer beyond 64 bits, which no checkpoint can hold; they "
+    "are kept as text, and the call counts as invalid",
 )
 """What any import of a provider's history may report."""
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 
 from .base import DeclaredLoss, Dialect, ExportOptions
-from .concerns import PROFILE_LOSS, UNKNOWN_PART, normaliser_losses
+from .concerns import INVALID_ARGUMENTS, PROFILE_LOSS, UNKNOWN_PART, normaliser_losses
+from .integrations import INTEGRATIONS
 from .registry import bundled_names, get_dialect
 from .report import LOSS_KINDS
 
@@ -27,6 +28,24 @@ and no loss: usage, stop reasons, tool artifacts, message ids of LangChain.
 """
 
 
+_GROWTH = """\
+## Growing histories
+
+Prompt caches, and reasoning that is bound to all that stands before it, need an export that only grows. What holds, for
+every target, with the same options:
+
+- **At the end of a turn** (all of its calls answered, the answer given) the export of the history so far is the exact
+  beginning of the export of every longer history.
+- **Inside a turn** all entries but the last are; the last one may still grow: results of parallel calls, and what the
+  user says after them, share an entry (Anthropic, Bedrock, Google), and consecutive messages of one role become one
+  where roles must alternate (Bedrock, Perplexity).
+
+Not covered, because the longer history says something else about the shorter one: a result that comes later than the
+turn of its call; another model that answers later, where `model=` is not given (the last one of the provider decides
+which reasoning may be replayed); cache marks, of which Anthropic takes the last four; `for_next_turn=False`.
+"""
+
+
 def render() -> str:
     """Return the page."""
     dialects = [get_dialect(name) for name in bundled_names()]
@@ -35,6 +54,8 @@ def render() -> str:
         "\n".join(_overview(dialects)),
         "\n".join(_kinds()),
         "\n".join(_options()),
+        _GROWTH,
+        "\n".join(_integrations()),
         *("\n".join(_section(dialect)) for dialect in dialects),
     ]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
@@ -64,7 +85,8 @@ def _kinds() -> Iterator[str]:
     yield "## Kinds of losses\n"
     yield from _table(("kind", "meaning"), ((f"`{kind}`", meaning) for kind, meaning in LOSS_KINDS.items()))
     yield f"\nWhatever the target, rule `{PROFILE_LOSS.rule}`, {PROFILE_LOSS.kind}: {PROFILE_LOSS.when}."
-    yield f"\nOn import, rule `{UNKNOWN_PART.rule}`, {UNKNOWN_PART.kind}: {UNKNOWN_PART.when}."
+    for loss in (UNKNOWN_PART, INVALID_ARGUMENTS):
+        yield f"\nOn import, rule `{loss.rule}`, {loss.kind}: {loss.when}."
 
 
 def _options() -> Iterator[str]:
@@ -85,6 +107,18 @@ def _options() -> Iterator[str]:
         ("option", "default", "meaning"),
         ((f"`{one.name}`", f"`{_default(one.default)}`", described[one.name]) for one in fields(ExportOptions)),
     )
+
+
+def _integrations() -> Iterator[str]:
+    yield "## Chat models of LangChain\n"
+    yield "What `PortableHistoryMiddleware` takes a model's wire to be, by its class or its provider word:\n"
+    rows = (
+        (", ".join(f"`{word}`" for word in one.words), f"`{one.dialect}`", f"`{one.profile}`" if one.profile else "")
+        for one in INTEGRATIONS
+    )
+    yield from _table(("provider words", "dialect", "profile"), rows)
+    yield "\nModels of langchain-openai that ask the Responses API speak `openai-responses`; `ChatBedrock` speaks the"
+    yield "wire of the model that it invokes; a `ChatOpenAI` with another `base_url` speaks that host's."
 
 
 def _default(value: object) -> str:

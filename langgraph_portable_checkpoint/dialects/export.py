@@ -7,22 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from difflib import get_close_matches
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
 from ..envelope.model import MessageEnvelope, Origin
 from ..errors import DialectError, IncompatibleHistoryError, LossyExportError
+from .arguments import tell_invalid
 from .base import Dialect, ExportOptions, Finding, ImportOptions
 from .jsonl import mend_surrogates
 from .normalise import normalise
 from .registry import get_dialect, recognise
 from .report import Export, Imported, Placed, Report
-from .responses_read import lift_calls
+from .responses_read import lift_items
 from .selection import check_turns, place, token_budget, turn_count, turn_range
 from .source_text import read_payload
 from .unknown_parts import tell_unknown
 
+_KNOW_INVALID_CALLS: Final = frozenset({"langchain", "otel"})
+"""Dialects in which a call may be marked as invalid."""
 _OPTIONS: Final = frozenset(field.name for field in fields(ExportOptions))
 
 
@@ -119,6 +123,8 @@ def import_messages(
     options = ImportOptions(profile=profile, model=model, account=account)
     envelopes = dialect.parse(value, options, report)
     tell_unknown(value, envelopes, dialect.name, report=report)
+    if dialect.name not in _KNOW_INVALID_CALLS:
+        tell_invalid(envelopes, report)
     return Imported(
         envelopes=envelopes,
         report=report.losses,
@@ -163,7 +169,7 @@ def _envelope(message: BaseMessage | MessageEnvelope) -> MessageEnvelope:
     if isinstance(message, BaseMessage):
         from ..envelope.read import read_message
 
-        return lift_calls(read_message(message))
+        return lift_items(read_message(message))
     if _is_envelope(message):
         return message
     raise TypeError(
@@ -216,7 +222,9 @@ def _options(options: Mapping[str, Any]) -> ExportOptions:
 def _check_profile(dialect: Dialect, profile: str | None) -> None:
     if profile is not None and profile not in dialect.profiles:
         known = ", ".join(dialect.profiles) or "none"
-        raise DialectError(f"{dialect.name} has no profile {profile!r}; it has {known}")
+        near = get_close_matches(str(profile).lower(), dialect.profiles, n=1)
+        hint = f" Is it {near[0]!r}?" if near else ""
+        raise DialectError(f"{dialect.name} has no profile {profile!r}.{hint} It has {known}.")
 
 
 def _origin(envelopes: Sequence[MessageEnvelope]) -> Origin:

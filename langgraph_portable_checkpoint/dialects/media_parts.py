@@ -69,7 +69,7 @@ class MediaFitter:
         role = placed.envelope["role"]
         found, reason = self._resolved(block)
         if found is None:
-            return self._instead(block, placed, path, reason=reason, kind="unresolved")
+            return self._instead(_with_type(block), placed, path, reason=reason, kind="unresolved")
         if self.target.media is None:
             return [found]
         rule = self.target.media.get((role, block["type"]))
@@ -169,6 +169,12 @@ class MediaFitter:
             detail=f"{what}: {reason}",
         )
         return [] if dropped else [placeholder(block)]
+
+
+def _with_type(block: Block) -> Block:
+    """Return a block with the mime type that its media reference tells."""
+    told = (block.get("media") or {}).get("mime_type")
+    return {**block, "mime_type": told} if told and not block.get("mime_type") else block
 
 
 def placeholder(block: Block) -> Block:

@@ -102,6 +102,7 @@ class Mistral:
             tool_name=IdRule(pattern=TOOL_NAME, max_length=64, prefix="tool_"),
             tool_status=False,
             invalid_arguments=False,
+            text_arguments=True,
             plain_arguments=True,
             text_with_calls=options.profile is not None and version.content_with_calls,
             own_text_with_calls=options.profile is None or version.content_with_calls,

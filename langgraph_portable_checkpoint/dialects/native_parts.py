@@ -3,7 +3,8 @@
 Such messages name no origin, so the spelling alone tells what they say: a tool's JSON is its text, a search result is
 what a model reads of it, and a cache marker is nothing that a model reads.
 
-Source: langchain-openai 1.7 custom tool outputs; Anthropic search_result blocks; Bedrock ToolResultContentBlock.
+Source: langchain-openai 1.7, outputs of custom and computer tools; Anthropic search_result blocks; Bedrock
+ToolResultContentBlock.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any, Final
 from ..envelope.model import Block
 from .base import without_raw
 from .bedrock_blocks import block_of
+from .responses_items import OUTPUTS
+from .responses_read import answer_blocks
 
 MARKERS: Final = frozenset({"cachePoint"})
 """Kinds that only steer the provider: nothing stands in for them elsewhere."""
@@ -60,18 +63,13 @@ def _json(value: Mapping[str, Any]) -> list[Block]:
     return _converse(value) if "json" in value else []
 
 
-def _custom_output(value: Mapping[str, Any]) -> list[Block]:
-    """Read what langchain-openai's custom tools answer: a text, or a list of text parts."""
-    output = value.get("output")
-    if isinstance(output, str):
-        return [{"type": "text", "text": output}]
-    texts = _texts(output) if isinstance(output, list) else []
-    whole = isinstance(output, list) and len(texts) == len(output)
-    return [{"type": "text", "text": text} for text in texts] if whole else []
+def _output(value: Mapping[str, Any]) -> list[Block]:
+    """Read what langchain-openai's tools answer for an item of the Responses API: a text, parts, a screenshot."""
+    return answer_blocks(value.get("output"))
 
 
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], list[Block]]]] = {
     **dict.fromkeys(_CONVERSE, _converse),
     "json": _json,
-    "custom_tool_call_output": _custom_output,
+    **dict.fromkeys(OUTPUTS, _output),
 }

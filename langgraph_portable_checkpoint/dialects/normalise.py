@@ -45,8 +45,10 @@ def normalise(conversation: Sequence[Placed], target: Target, *, options: Export
     """
     model = target_model(conversation, target, options)
     paired = pair(conversation, target, options=options, report=report) if target.pairs else Paired([*conversation], {})
-    if target.pairs and isinstance(options.model, Mapping) and options.model.get("tool_calling") is False:
-        paired = _without_tools(paired, report)
+    if target.pairs and not target.tools:
+        paired = _without_tools(paired, report, target.rule("tools"), "the target knows no tools")
+    elif target.pairs and isinstance(options.model, Mapping) and options.model.get("tool_calling") is False:
+        paired = _without_tools(paired, report, PROFILE_LOSS.rule, "the model calls no tools")
     replay = Replay(target, options, model, broken=not options.prefix_intact)
     parts = Parts(target, options, report, replay, _open_turn(paired.conversation))
     placed = _map_ids(paired, target, report)
@@ -59,15 +61,14 @@ def normalise(conversation: Sequence[Placed], target: Target, *, options: Export
     return Normalised(placed, paired.pending)
 
 
-def _without_tools(paired: Paired, report: Report) -> Paired:
+def _without_tools(paired: Paired, report: Report, rule: str, reason: str) -> Paired:
     """Tell calls and results as text, for a model that knows no tools."""
     out: list[Placed] = []
     for placed in paired.conversation:
         role = placed.envelope["role"]
         calls = any(block["type"] in CALL_TYPES for block in placed.envelope["content"])
         if role == "tool" or (role == "assistant" and calls):
-            action = "calls and results became text: the model calls no tools"
-            report.add(PROFILE_LOSS.rule, PROFILE_LOSS.kind, at=placed, action=action)
+            report.add(rule, PROFILE_LOSS.kind, at=placed, action=f"calls and results became text: {reason}")
             told = [_told(block) for block in placed.envelope["content"]]
             placed = quoted(placed) if role == "tool" else with_content(placed, told)
         out.append(placed)

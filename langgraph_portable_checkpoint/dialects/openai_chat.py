@@ -3,7 +3,7 @@
 Owns the dialect's tables. Hosts are described in `chat_hosts.py`; messages are read by `chat_read.py`, written by
 `chat_write.py`, checked by `lint/openai_chat.py`.
 
-Source: openai 3.57 types and OpenAPI; rules C1 to C13, H1, H2.
+Source: openai 3.57 types and OpenAPI; rules C1 to C13, H1 to H4.
 """
 
 from __future__ import annotations
@@ -42,6 +42,11 @@ CONCERN_RULES: Final[Mapping[str, str]] = {
     "media": "C13",
     "tool_media": "C11",
     "tool_status": "C11",
+    "mid_system": "H3",
+    "first_role": "H3",
+    "last_role": "H3",
+    "alternation": "H3",
+    "tools": "H4",
 }
 _LISTS: Final = ("messages", "choices")
 
@@ -93,12 +98,19 @@ class OpenAIChat:
             api=API,
             model=options.model_name,
             rules=CONCERN_RULES,
+            system="leading" if host.alternates else "anywhere",
+            mid_system="user" if host.alternates else "keep",
+            starts_with_user=host.alternates,
+            alternates=host.alternates,
+            ends_with_user=host.alternates,
             call_id=host.call_id,
             unique_call_ids="step" if host.step_ids else "request",
+            tools=host.tools,
             tool_name=CHAT_NAME,
             message_name=SPEAKER if "name" in host.keys else None,
             tool_status=False,
             invalid_arguments=not host.strict_arguments,
+            text_arguments=True,
             plain_arguments=True,
             media=narrow_media(media, options.model),
             tool_media="user",
@@ -146,7 +158,7 @@ class OpenAIChat:
         natives = payload.get("messages") if isinstance(payload, Mapping) else payload
         if not isinstance(natives, (list, tuple)):
             return [Finding(rule="C5", path="messages", message="is not a list")]
-        return lint_messages(natives, host_of(options.profile))
+        return lint_messages(natives, host_of(options.profile), complete=not options.for_next_turn)
 
 
 def _origin(payload: Any, natives: Sequence[Any], options: ImportOptions) -> Origin:

@@ -84,7 +84,9 @@ class OpenAIResponses:
         Field(neutral="non_standard", native="compaction, mcp_list_tools, mcp_approval_request, ..."),
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
-        DeclaredLoss(rule="R1", kind="dropped", when="reasoning whose item is gone"),
+        DeclaredLoss(
+            rule="R1", kind="dropped", when="reasoning whose item is gone, or that more reasoning follows (OpenAI)"
+        ),
         DeclaredLoss(rule="R3", kind="dropped", when="a server tool's block that is no native item"),
         DeclaredLoss(rule="R3", kind="downgraded", when="a shell, patch or computer call without its native result"),
         DeclaredLoss(rule="R5", kind="synthesized", when="an id for reasoning that came without one"),
@@ -164,7 +166,7 @@ class OpenAIResponses:
         items = payload.get("input", payload.get("output")) if isinstance(payload, Mapping) else payload
         if isinstance(items, str):
             return []
-        return lint_items(items, stateless=not options.store, own_ids=(options.profile or "openai") == "openai")
+        return lint_items(items, stateless=not options.store, openai=(options.profile or "openai") == "openai")
 
 
 _MARKS: Final = frozenset(

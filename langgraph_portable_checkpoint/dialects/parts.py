@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..envelope.model import Block
-from .arguments import is_sendable
+from .arguments import is_sendable, settled_call
 from .base import ExportOptions, Target, without_raw
 from .ids import NameMap
 from .media_parts import MEDIA_PARTS, MediaFitter, placeholder
@@ -118,9 +118,10 @@ class Parts:
                 "tool_name", "re-keyed", placed, f"{path}.name", action="the tool got a name that fits", detail=detail
             )
             block = without_raw(block, name=name)
-        args = block.get("args")
         if self.target.invalid_arguments:
             return [block]
+        block = settled_call(block) if self.target.text_arguments else block
+        args = block.get("args")
         sendable = not self.target.plain_arguments or is_sendable(args)
         if block["type"] == "tool_call" and isinstance(args, dict) and sendable:
             return [block]

@@ -7,7 +7,8 @@ arguments, or a ready object, with the members of `base.Dialect`. Nothing is imp
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 from ..errors import DialectError, UnknownDialectError
 from .base import ENTRY_POINT_GROUP, Dialect
+from .integrations import BY_WORD
 
 _BUNDLED: Final[Mapping[str, str]] = {
     "openai-responses": "openai_responses:OpenAIResponses",
@@ -52,8 +54,39 @@ def get_dialect(name: str) -> Dialect:
         DialectError: A third party's dialect has not the members of one.
     """
     if name not in _BUNDLED and name not in _third_parties():
-        raise UnknownDialectError(f"there is no dialect {name!r}; known are {', '.join(dialect_names())}")
+        meant = " or ".join(_meant(str(name)))
+        hint = f" Is it {meant}?" if meant else ""
+        raise UnknownDialectError(f"there is no dialect {name!r}.{hint} There are {', '.join(dialect_names())}.")
     return _load(name)
+
+
+def _meant(name: str) -> list[str]:
+    """Say which dialects a name may mean: a provider, a host, a word of LangChain's, or a slip of the keyboard."""
+    words = _words()
+    word = name.strip().lower()
+    near = [word] if word in words else get_close_matches(word, words, n=2, cutoff=0.75)
+    return list(dict.fromkeys(phrase for one in near for phrase in words[one]))
+
+
+@cache
+def _words() -> Mapping[str, Sequence[str]]:
+    """Return what each name of a dialect, profile or provider stands for."""
+    names = dialect_names()
+    words: dict[str, list[str]] = {name: [repr(name)] for name in names}
+    for dialect in map(get_dialect, _BUNDLED):
+        parts = dialect.name.split("-")
+        if dialect.writes:
+            parts += [*dialect.title.lower().split(), *dialect.providers, *dialect.profiles[:1]]
+        for profile in dialect.profiles[1:]:
+            words.setdefault(profile, []).append(f'{dialect.name!r} with profile="{profile}"')
+        for word in {*parts} - {"messages", *dialect.profiles[1:], *names}:
+            words.setdefault(word, []).append(repr(dialect.name))
+    for word, found in BY_WORD.items():
+        profile = f' with profile="{found.profile}"' if found.profile else ""
+        phrases = words.setdefault(word, [])
+        if not any(phrase.startswith(repr(found.dialect)) for phrase in phrases):
+            phrases.append(f"{found.dialect!r}{profile}")
+    return words
 
 
 @cache

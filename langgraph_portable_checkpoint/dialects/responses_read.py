@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin, Role
@@ -121,12 +122,34 @@ class ItemReader:
         self._run().append(block)
 
 
-def lift_calls(envelope: MessageEnvelope) -> MessageEnvelope:
-    """Make calls of items that a thread holds as they came: shell, patch and computer calls wait for a result too."""
+def lift_items(envelope: MessageEnvelope) -> MessageEnvelope:
+    """Read a thread's message as its items: shell, patch and computer calls wait for a result too, and reasoning that
+    LangChain's v1 blocks tell summary by summary is one item (R2).
+    """
     if envelope.get("origin", {}).get("api") != API:
         return envelope
     content = [_lifted(block) if block["type"] == "non_standard" else block for block in envelope["content"]]
-    return {**envelope, "content": content}
+    return {**envelope, "content": list(_one_per_id(content))}
+
+
+def _one_per_id(content: list[Block]) -> Iterator[Block]:
+    for (kind, item_id), group in groupby(content, key=lambda block: (block["type"], block.get("id"))):
+        blocks = list(group)
+        sealed = any((block.get("extras") or {}).get("encrypted_content") for block in blocks[1:])
+        if kind == "reasoning" and item_id and len(blocks) > 1 and not sealed:
+            yield _joined(blocks)
+        else:
+            yield from blocks
+
+
+def _joined(blocks: list[Block]) -> Block:
+    summary = [block.get("reasoning") or "" for block in blocks]
+    extras: dict[str, Any] = {}
+    for block in blocks:
+        extras |= block.get("extras") or {}
+    joined: Block = {**blocks[0], "reasoning": "\n\n".join(summary), "extras": {**extras, "summary": summary}}
+    joined.pop("raw", None)
+    return joined
 
 
 def _lifted(block: Block) -> Block:
@@ -180,10 +203,22 @@ def _hosted(kind: str, item: Mapping[str, Any]) -> Block:
     return {"type": "server_tool_call", "id": item_id, "name": named, "args": item.get(key)}
 
 
+def answer_blocks(output: Any) -> list[Block]:
+    """Read a result's output that stands in a message of an application: no path can be told, no part is refused."""
+    if isinstance(output, str):
+        return [{"type": "text", "text": output}]
+    parts = [part for part in output if isinstance(part, Mapping)] if isinstance(output, list) else []
+    typed = [part for part in parts if "type" in part]
+    if not typed or len(typed) < len(output):
+        return _told(output)
+    return [_read_part(part) for part in typed]
+
+
 def _told(output: Any) -> list[Block]:
     """Tell what a result that is no text or parts says: a screenshot as an image, a shell's streams as a text."""
-    if isinstance(output, Mapping) and isinstance(output.get("image_url"), str):
-        return [_located("image", output["image_url"])]
+    shot = _image(output) if isinstance(output, Mapping) else None
+    if shot is not None:
+        return [shot]
     if isinstance(output, list) and all(isinstance(chunk, Mapping) for chunk in output):
         streams = [str(chunk.get("stdout") or "") + str(chunk.get("stderr") or "") for chunk in output]
         return [{"type": "text", "text": "\n".join(streams)}]
@@ -202,10 +237,14 @@ def _parts(content: Any, path: str, problems: Problems) -> Iterator[Block]:
     for at, part in enumerate(content):
         native = problems.mapping(part, f"{path}[{at}]")
         if native is not None:
-            read = _PARTS.get(str(native.get("type")))
-            block = (read(native) if read else None) or {"type": "non_standard", "value": part}
-            block["raw"] = part
-            yield block
+            yield _read_part(native)
+
+
+def _read_part(native: Mapping[str, Any]) -> Block:
+    read = _PARTS.get(str(native.get("type")))
+    block: Block = (read(native) if read else None) or {"type": "non_standard", "value": native}
+    block["raw"] = native
+    return block
 
 
 def _text(native: Mapping[str, Any]) -> Block | None:

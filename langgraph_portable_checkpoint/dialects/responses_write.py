@@ -12,11 +12,11 @@ from ..envelope.model import Block, MessageEnvelope
 from .arguments import write_arguments
 from .base import IdRule
 from .ids import digest_id
-from .lint.openai_responses import MAX_TEXT
+from .lint.openai_responses import MAX_TEXT, leads_to
 from .media_parts import data_url_of
 from .reasoning import origin_of
 from .report import LossKind, Placed, Report
-from .responses_items import API, CALLS, HOSTED, NAME, OUTPUTS, USER_ITEMS
+from .responses_items import API, CALLS, HOSTED, NAME, USER_ITEMS
 
 _NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "input_text": frozenset({"type", "text", "prompt_cache_breakpoint"}),
@@ -197,17 +197,16 @@ class ResponsesWriter:
         return raw if raw is not None else _PARTS[block["type"]](block)
 
     def _follow_reasoning(self) -> None:
-        """Drop reasoning that no item of the model follows (R1)."""
+        """Drop reasoning that no item of the model follows directly (R1)."""
+        runs = self.providers != {"openai"}
         kept: list[tuple[dict[str, Any], Placed]] = []
-        followed = False
+        led = False
         for item, placed in reversed(self.items):
-            kind = item.get("type", "message")
-            if kind == "reasoning" and not followed:
-                self.lose("R1", "dropped", placed, action="reasoning whose item is gone was left out")
-                continue
-            if kind != "reasoning":
-                followed = item.get("role", "assistant") == "assistant" and kind not in OUTPUTS
-            kept.append((item, placed))
+            led = leads_to(kept[-1][0] if kept else None, runs=runs, led=led)
+            if item.get("type") == "reasoning" and not led:
+                self.lose("R1", "dropped", placed, action="reasoning without an item of its own behind it was left out")
+            else:
+                kept.append((item, placed))
         self.items = kept[::-1]
 
     def _shorten(self) -> None:

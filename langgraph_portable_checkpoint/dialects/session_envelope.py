@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn, cast
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import DialectError, FutureVersionError, MalformedHistoryError, UnknownDialectError
 from .base import DeclaredLoss, Dialect, ExportOptions, Field, Finding, ImportOptions, Rule, Target
+from .integrations import BY_WORD
 from .problems import Problems
 from .report import Placed, Report
 
@@ -134,11 +135,17 @@ def _inner(envelope: Mapping[str, Any]) -> tuple[Dialect, str | None]:
 
     scores = [(get_dialect(name).recognises(envelope["messages"]), -at, name) for at, name in enumerate(_NATIVE)]
     score, _, name = max(scores)
-    named = INNER.get(str(envelope.get("provider") or "").lower())
+    word = str(envelope.get("provider") or "").lower()
+    spoken = BY_WORD.get(word)
+    named = INNER.get(word) or ((spoken.dialect, spoken.profile) if spoken else None)
     if named is not None and (score < 0.85 or name == named[0]):
         return get_dialect(named[0]), named[1]
     if score <= 0.0:
-        raise UnknownDialectError("no dialect recognises this envelope's messages, and it names no known provider.")
+        known = ", ".join(sorted({*INNER, *BY_WORD}))
+        raise UnknownDialectError(
+            f"no dialect recognises this envelope's messages, and its provider {envelope.get('provider')!r} is none of "
+            f"{known}. Import its messages alone, with from_= one of {', '.join(_NATIVE)}."
+        )
     return get_dialect(name), None
 
 

@@ -15,6 +15,7 @@ LISTS = {"openai-responses": "input"}
 TARGETS: tuple[tuple[str, str | None], ...] = (
     ("openai-chat", None),
     *(("openai-chat", host) for host in ("fireworks", "groq", "deepseek", "moonshot", "vllm", "openrouter")),
+    *(("openai-chat", host) for host in ("ollama", "perplexity", "compatible")),
     ("openai-responses", None),
     ("openai-responses", "xai"),
     ("anthropic", None),

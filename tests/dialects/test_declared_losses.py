@@ -96,6 +96,7 @@ CASES: dict[tuple[str, str], Case] = {
     ("tool_status", "downgraded"): Case(
         (user("hi"), assistant(call("abcdefghi")), result("abcdefghi", status="error"))
     ),
+    ("tools", "downgraded"): Case(STEP),
     ("text_with_calls", "moved"): Case((user("hi"), assistant("I look", call("abcdefghi")), result("abcdefghi"))),
     ("calls_last", "reordered"): Case((user("hi"), assistant(call("abcdefghi"), "see"), result("abcdefghi"))),
     ("first_role", "synthesized"): Case((assistant("hello"),)),
@@ -105,7 +106,7 @@ CASES: dict[tuple[str, str], Case] = {
 """One history per concern of the normaliser and kind of loss."""
 
 PROFILES = {
-    "openai-chat": ("openai", "fireworks", "deepseek", "moonshot", "openrouter"),
+    "openai-chat": ("openai", "fireworks", "deepseek", "moonshot", "openrouter", "perplexity"),
     "openai-responses": ("openai",),
     "anthropic": (None,),
     "mistral": (None, "v15"),
@@ -149,7 +150,7 @@ OWN_CASES: dict[tuple[str, str, str], Case] = {
     ("openai-responses", "R5", "synthesized"): Case(_own(_sealed(None), "ok")),
     ("openai-responses", "R5", "re-keyed"): Case(_own(_sealed("tco_1"), "ok")),
     ("openai-responses", "R5", "dropped"): Case((*_own(_item("call_9", "a")), result("a"))),
-    ("openai-responses", "R6", "re-keyed"): Case(_own(_sealed("rs_1"), _sealed("rs_1"), "ok")),
+    ("openai-responses", "R6", "re-keyed"): Case(_own(_sealed("rs_1"), "ok", _sealed("rs_1"), "so")),
     ("openai-responses", "R6", "dropped"): Case(
         (*_own(_item("fc_1", "a"), _item("fc_1", "b")), result("a"), result("b"))
     ),

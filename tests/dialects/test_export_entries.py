@@ -122,7 +122,7 @@ def test_lines_are_json_lines() -> None:
     ("options", "error", "words"),
     [
         ({"to": "openai"}, UnknownDialectError, "there is no dialect 'openai'"),
-        ({"to": "openai-chat", "profile": "azure"}, DialectError, "no profile 'azure'; it has openai, fireworks"),
+        ({"to": "openai-chat", "profile": "azure"}, DialectError, "no profile 'azure'. It has openai, fireworks"),
         ({"to": "anthropic", "modle": "x"}, TypeError, "unknown export option modle"),
         ({"to": "claude-code"}, DialectError, "can only be imported"),
     ],

@@ -48,6 +48,8 @@ CHAT: dict[str, tuple[list[Any], str, dict[str, Any]]] = {
     "C13": ([{"role": "critic", "content": "x"}], "messages[0].role", {}),
     "H1": ([U, asks(), says()], "messages[1].reasoning_content", {"profile": "deepseek"}),
     "H2": ([U, {"role": "assistant", "content": "x", "reasoning": "y"}], "messages[1].reasoning", {}),
+    "H3": ([U, U], "messages[1].role", {"profile": "perplexity"}),
+    "H4": ([U, asks(), says()], "messages[1]", {"profile": "perplexity"}),
 }
 
 
@@ -126,7 +128,7 @@ MISTRAL: dict[str, tuple[list[Any], str, dict[str, Any]]] = {
     "M1": ([U, asks(chat_call("toolu_1")), says("toolu_1")], "messages[1].tool_calls[0].id", {}),
     "M2": ([U, {"role": "assistant", "content": "x"}, {"role": "system", "content": "y"}], "messages[2]", {}),
     "M3": ([U, {"role": "assistant", "content": "x"}], "messages[1]", SENT),
-    "M4": ([U, asks(M_CALL), {"role": "assistant", "content": "x"}], "messages[1]", {}),
+    "M4": ([U, asks(M_CALL), {"role": "assistant", "content": "x"}], "messages[1].tool_calls[0]", {}),
     "M5": ([U, {**asks(M_CALL), "content": "x"}, M_SAYS], "messages[1]", {"profile": "v3"}),
     "M6": ([{"role": "user", "content": [{"type": "document_url"}]}], "messages[0].content[0]", {}),
     "M7": ([U, asks(chat_call("abcdefghi", "a b")), M_SAYS], "messages[1].tool_calls[0].function.name", {}),
@@ -183,3 +185,29 @@ def test_a_payload_is_linted_as_the_dialect_that_it_is() -> None:
 
 def test_json_text_is_linted_too() -> None:
     assert [found.rule for found in lint('[{"role": "user", "content": []}]', "openai-chat")] == ["C5"]
+
+
+@pytest.mark.parametrize(("dialect", "rule"), [("openai-chat", "C1"), ("mistral", "M4")])
+def test_a_call_without_result_is_named_by_its_place_among_all_entries(dialect: str, rule: str) -> None:
+    history = [U, {"role": "assistant", "content": None, "tool_calls": ["?", M_CALL]}, U]
+    assert (rule, "messages[1].tool_calls[1]") in {(found.rule, found.path) for found in lint(history, dialect)}
+
+
+@pytest.mark.parametrize(
+    ("history", "path"),
+    [
+        ([{"role": "assistant", "content": "x"}, U], "messages[0].role"),
+        ([U, {"role": "assistant", "content": "x"}, {"role": "system", "content": "y"}], "messages[2].role"),
+        ([U, {"role": "assistant", "content": "x"}], "messages[1].role"),
+    ],
+)
+def test_perplexity_wants_user_and_assistant_in_turns(history: list[Any], path: str) -> None:
+    found = lint(history, "openai-chat", profile="perplexity", for_next_turn=False)
+    assert [(one.rule, one.path) for one in found] == [("H3", path)]
+    good = [{"role": "system", "content": "s"}, U, {"role": "assistant", "content": "x"}, U]
+    assert lint(good, "openai-chat", profile="perplexity", for_next_turn=False) == []
+
+
+def test_mistral_takes_no_two_calls_of_one_id() -> None:
+    history = [U, asks(M_CALL, M_CALL), M_SAYS]
+    assert [(found.rule, found.path) for found in lint(history, "mistral")] == [("M4", "messages[1].tool_calls[1].id")]

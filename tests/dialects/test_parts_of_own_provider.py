@@ -51,6 +51,42 @@ def test_the_output_of_a_custom_tool_is_read(target: str) -> None:
     assert "custom_tool_call_output" not in json.dumps(export.payload)
 
 
+SHOT = {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo=", "detail": "auto"}
+FORMS = {"v0": lambda item: item, "v1": lambda item: {"type": "non_standard", "value": item}}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("target", TARGETS)
+def test_media_in_the_output_of_a_custom_tool_go_where_media_of_results_go(target: str, form: str) -> None:
+    item = {"type": "custom_tool_call_output", "output": [{"type": "input_text", "text": "rows"}, SHOT]}
+    export = export_messages(answered(FORMS[form](item)), target, model="gemini-3-pro" if target == "google" else None)
+    moved = target in ("openai-chat", "mistral")
+    assert losses_of_result(export) == ["moved"] * moved
+    assert "rows" in str(export.payload)
+    assert "iVBORw0KGgo" in str(export.payload) or b"\x89PNG\r\n\x1a\n" in _bytes(export.payload)
+    assert not lint(export.payload, target)
+
+
+def _bytes(value: Any) -> list[bytes]:
+    if isinstance(value, bytes):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [found for item in items for found in _bytes(item)]
+
+
+def test_a_part_of_unknown_type_in_the_output_of_a_custom_tool_is_told_alone() -> None:
+    item = {"type": "custom_tool_call_output", "output": [{"type": "input_text", "text": "rows"}, {"type": "new"}]}
+    export = export_messages(answered(item), "anthropic")
+    assert [loss.detail for loss in export.report if loss.message == 2] == ["new"]
+    assert "rows" in json.dumps(export.payload)
+
+
+def test_a_screenshot_that_stands_in_a_result_stays_a_picture() -> None:
+    item = {"type": "computer_call_output", "output": {"type": "computer_screenshot", "image_url": SHOT["image_url"]}}
+    (result,) = export_messages(answered(item), "anthropic").payload["messages"][-1]["content"]
+    assert [block["type"] for block in result["content"]] == ["image"]
+
+
 @pytest.mark.parametrize("content", [[{"type": "custom_tool_call_output", "output": "rows"}], "rows"])
 def test_the_output_of_a_custom_tool_has_the_type_of_its_call(content: Any) -> None:
     calls = [{"name": "sql", "args": {"__arg1": "SELECT 1"}, "id": "call_1"}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,6 +93,38 @@ def test_an_entry_point_that_is_no_dialect_is_named() -> None:
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(UnknownDialectError, match="openai-responses, openai-chat, anthropic"):
         registry.get_dialect("antropic")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("antropic", "'anthropic'"),
+        ("openai", "'openai-responses' or 'openai-chat'"),
+        ("OpenAI_Chat", "'openai-chat'"),
+        ("gemini", "'google'"),
+        ("vertex", "'google' with profile=\"vertex\""),
+        ("groq", "'openai-chat' with profile=\"groq\""),
+        ("xai", "'openai-responses' with profile=\"xai\" or 'openai-chat' with profile=\"compatible\""),
+        ("amazon_bedrock", "'bedrock'"),
+        ("claude", "'anthropic' or 'claude-code'"),
+    ],
+)
+def test_an_unknown_name_is_told_what_it_may_mean(name: str, meant: str) -> None:
+    with pytest.raises(UnknownDialectError, match=re.escape(f"Is it {meant}? There are openai-responses, ")):
+        export_messages([user("hi")], name)
+    for ask in (import_messages, lint):
+        with pytest.raises(UnknownDialectError, match=re.escape(f"Is it {meant}? ")):
+            ask([], name)
+
+
+def test_a_name_like_no_other_has_no_suggestion() -> None:
+    with pytest.raises(UnknownDialectError, match=r"no dialect 'qqq'\. There are openai-responses, "):
+        registry.get_dialect("qqq")
+
+
+def test_an_unknown_profile_is_told_what_it_may_mean() -> None:
+    with pytest.raises(DialectError, match=r"no profile 'deepsek'\. Is it 'deepseek'\? It has openai, fireworks"):
+        export_messages([user("hi")], "openai-chat", profile="deepsek")
 
 
 @pytest.mark.parametrize("payload", [None, 1, [], {}, [1], [{"foo": 1}], {"messages": 3}, "[]", "{}"])

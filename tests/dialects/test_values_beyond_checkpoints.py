@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from langgraph_portable_checkpoint import export_messages, import_messages
+from langgraph_portable_checkpoint import adapt_messages, export_messages, import_messages
 from langgraph_portable_checkpoint.errors import IncompatibleHistoryError, MalformedHistoryError
 
 TARGETS = ("anthropic", "openai-chat", "openai-responses", "mistral", "google", "bedrock", "otel")
@@ -57,3 +58,50 @@ def test_an_export_refuses_them_with_their_place(target: str, value: Any) -> Non
 def test_a_summary_of_reasoning_that_is_no_list_is_refused(summary: Any) -> None:
     with pytest.raises(MalformedHistoryError, match=r"\[0\]\.summary"):
         import_messages([{"type": "reasoning", "id": "rs_1", "summary": summary}], "openai-responses")
+
+
+SPELLED = '{"n": 12345678901234567890000}'
+
+
+def asked(arguments: str) -> list[Any]:
+    call = {"type": "function", "id": "abcdefghi", "function": {"name": "f", "arguments": arguments}}
+    told = {"role": "tool", "tool_call_id": "abcdefghi", "content": "r"}
+    return [{"role": "user", "content": "q"}, {"role": "assistant", "content": None, "tool_calls": [call]}, told]
+
+
+@pytest.mark.parametrize("arguments", [SPELLED, '{"n": ', "[1]", '{"n": NaN}'])
+def test_an_import_tells_of_arguments_that_it_keeps_as_text(arguments: str) -> None:
+    imported = import_messages(asked(arguments), "openai-chat")
+    assert [(one.rule, one.kind, one.message, one.path) for one in imported.report] == [
+        ("arguments", "unresolved", 1, "content[0].args")
+    ]
+    assert imported.messages[1].invalid_tool_calls[0]["args"] == arguments  # type: ignore[attr-defined]
+
+
+def test_an_import_of_integers_of_64_bits_has_nothing_to_tell() -> None:
+    imported = import_messages(asked('{"n": 18446744073709551615, "m": -9223372036854775808}'), "openai-chat")
+    assert imported.report == ()
+    assert imported.messages[1].tool_calls[0]["args"] == {"n": 2**64 - 1, "m": -(2**63)}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("target", "profile"),
+    [("openai-chat", "openai"), ("openai-chat", "groq"), ("openai-responses", None), ("mistral", None)],
+)
+def test_long_integers_go_on_where_arguments_are_text(target: str, profile: str | None) -> None:
+    export = export_messages(import_messages(asked(SPELLED), "openai-chat").messages, target, profile=profile)
+    assert export.lossless
+    assert json.dumps(SPELLED) in json.dumps(export.payload)
+
+
+@pytest.mark.parametrize("target", ["anthropic", "google", "bedrock"])
+def test_long_integers_are_wrapped_and_told_where_arguments_are_objects(target: str) -> None:
+    export = export_messages(import_messages(asked(SPELLED), "openai-chat").messages, target)
+    assert "invalid arguments became an object" in {loss.action for loss in export.report}
+    assert json.dumps({"invalid_arguments": SPELLED}) in json.dumps(export.payload)
+    assert adapt_messages(import_messages(asked(SPELLED), "openai-chat").messages, target).messages
+
+
+def test_adapted_messages_do_not_tell_again_what_was_invalid_before() -> None:
+    messages = import_messages(asked(SPELLED), "openai-chat").messages
+    assert adapt_messages(messages, "openai-chat").report == ()

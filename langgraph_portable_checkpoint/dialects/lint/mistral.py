@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..base import Finding, Rule
+from .pairs import PairRules, calls_of, lint_pairs
 
 RULES: Final = (
     Rule(
@@ -48,6 +49,7 @@ RULES: Final = (
     Rule(id="M8", text="messages have no unknown keys", source="mistral-common models, extra_forbidden"),
     Rule(id="M9", text="arguments are a JSON object", source="mistral-common FunctionCall"),
 )
+_PAIRS: Final = PairRules(unanswered="M4", orphan="M4", duplicate="M4", ended_by=frozenset({"assistant"}))
 ID: Final = re.compile(r"[a-zA-Z0-9]{9}")
 TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _BEFORE: Final[Mapping[str, frozenset[str]]] = {
@@ -132,7 +134,7 @@ def lint_messages(natives: Any, version: Version, *, complete: bool) -> list[Fin
     for message in messages:
         for check in _CHECKS:
             found.extend(check(message))
-    found.extend(_pairs(messages))
+    found.extend(lint_pairs(messages, _PAIRS))
     if complete and before == "assistant" and not natives[-1].get("prefix"):
         found.append(Finding(rule="M3", path=f"messages[{len(natives) - 1}]", message="the last message is assistant"))
     return found
@@ -199,32 +201,13 @@ def _is_object(arguments: Any) -> bool:
         return False
 
 
-def _pairs(messages: Sequence[_Message]) -> Iterator[Finding]:
-    """M4: results by id, each call once, before the next assistant message."""
-    open_calls: dict[Any, str] = {}
-    answered: set[Any] = set()
-    for message in messages:
-        if message.role == "tool":
-            call_id = str(message.value.get("tool_call_id"))
-            if call_id in answered:
-                yield message.breaks("M4", f"call {call_id!r:.80} is answered already")
-            elif open_calls.pop(call_id, None) is None:
-                yield message.breaks("M4", f"no open call {call_id!r:.80}")
-            answered.add(call_id)
-        elif message.role == "assistant":
-            yield from _unanswered(open_calls)
-            calls = message.value.get("tool_calls")
-            calls = calls if isinstance(calls, list) else []
-            open_calls = {str(call.get("id")): message.path for call in calls if isinstance(call, Mapping)}
-            answered = set()
-            if len(open_calls) < len(calls):
-                yield message.breaks("M4", "two calls have one id", ".tool_calls")
-    yield from _unanswered(open_calls)
+def _distinct(message: _Message) -> Iterator[Finding]:
+    """M4: results are matched by id, so no two calls of a message may share one."""
+    seen: set[str] = set()
+    for at, call in calls_of(message.value):
+        if str(call.get("id")) in seen:
+            yield message.breaks("M4", f"id {call.get('id')!r:.80} is used twice", f".tool_calls[{at}].id")
+        seen.add(str(call.get("id")))
 
 
-def _unanswered(open_calls: Mapping[Any, str]) -> Iterator[Finding]:
-    for call_id, path in open_calls.items():
-        yield Finding(rule="M4", path=path, message=f"call {call_id!r:.80} has no result")
-
-
-_CHECKS: Final[Sequence[Callable[[_Message], Iterator[Finding]]]] = (_order, _content, _calls, _tool)
+_CHECKS: Final[Sequence[Callable[[_Message], Iterator[Finding]]]] = (_order, _content, _calls, _tool, _distinct)

@@ -1,4 +1,4 @@
-"""Rules of Chat Completions messages (C1 to C13) and of their hosts (H1, H2), checked on any history.
+"""Rules of Chat Completions messages (C1 to C13) and of their hosts (H1 to H4), checked on any history.
 
 Source: openai 3.57 types, the published OpenAPI description, and server errors as each rule says.
 """
@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ..base import Finding, Rule
 from ..chat_hosts import CHAT_NAME, SPEAKER, Host
+from .pairs import PairRules, calls_of, lint_pairs
 
 RULES: Final = (
     Rule(
@@ -53,8 +54,19 @@ RULES: Final = (
         source="api-docs.deepseek.com/guides/thinking_mode; continue #11600",
     ),
     Rule(id="H2", text="only the host's own reasoning field is sent", source="host docs; server error 'extra inputs'"),
+    Rule(
+        id="H3",
+        text="behind the system messages, user and assistant messages alternate, a user's first and last (Perplexity)",
+        source="server error 'user and assistant roles should be alternating', perplexityai/api-discussion #265",
+    ),
+    Rule(
+        id="H4",
+        text="no calls and no tool messages where the host calls no tools (Perplexity)",
+        source="langchain-perplexity 1.4 bind_tools: sonar models have no function tools",
+    ),
 )
 
+_PAIRS: Final = PairRules(unanswered="C1", orphan="C2", duplicate="C3")
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _USER_PARTS: Final[Mapping[str, str]] = {
     "image_url": "image",
@@ -63,6 +75,7 @@ _USER_PARTS: Final[Mapping[str, str]] = {
     "video_url": "video",
     "audio_url": "audio",
 }
+_TOOL_KEYS: Final = frozenset({"tool_calls", "tool_call_id"})
 _REASONING: Final = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 
 
@@ -79,16 +92,17 @@ class _Message:
         return str(self.value.get("role"))
 
     @property
-    def calls(self) -> list[Mapping[str, Any]]:
-        calls = self.value.get("tool_calls")
-        return [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    def calls(self) -> list[tuple[int, Mapping[str, Any]]]:
+        return calls_of(self.value)
 
     def breaks(self, rule: str, message: str, at: str = "") -> Finding:
         return Finding(rule=rule, path=f"{self.path}{at}", message=message)
 
 
-def lint_messages(messages: Sequence[Any], host: Host, *, root: str = "messages") -> list[Finding]:
-    """Check a list of messages against the rules of a host."""
+def lint_messages(
+    messages: Sequence[Any], host: Host, *, root: str = "messages", complete: bool = False
+) -> list[Finding]:
+    """Check a list of messages against the rules of a host; `complete`: no user message will follow them."""
     if not messages:
         return [Finding(rule="C5", path=root, message="there is no message")]
     found: list[Finding] = []
@@ -101,31 +115,8 @@ def lint_messages(messages: Sequence[Any], host: Host, *, root: str = "messages"
     for message in known:
         for check in _CHECKS:
             found.extend(check(message))
-    return [*found, *_pairing(known), *_unique(known)]
-
-
-def _pairing(messages: Sequence[_Message]) -> Iterator[Finding]:
-    """C1, C2, C3: results directly behind their calls, each once."""
-    open_calls: dict[str, str] = {}
-    answered: set[str] = set()
-    for message in messages:
-        if message.role == "tool":
-            call_id = str(message.value.get("tool_call_id"))
-            if call_id in answered:
-                yield message.breaks("C3", f"call {call_id!r} is answered already")
-            elif open_calls.pop(call_id, None) is None:
-                yield message.breaks("C2", f"no call {call_id!r} before it")
-            answered.add(call_id)
-            continue
-        yield from _unanswered(open_calls)
-        answered = set()
-        open_calls = {str(call.get("id")): f"{message.path}.tool_calls[{at}]" for at, call in enumerate(message.calls)}
-    yield from _unanswered(open_calls)
-
-
-def _unanswered(open_calls: Mapping[str, str]) -> Iterator[Finding]:
-    for call_id, path in open_calls.items():
-        yield Finding(rule="C1", path=path, message=f"call {call_id!r} has no result directly behind it")
+    found += [*lint_pairs(known, _PAIRS), *_unique(known)]
+    return [*found, *_alternation(known, complete=complete)] if host.alternates else found
 
 
 def _unique(messages: Sequence[_Message]) -> Iterator[Finding]:
@@ -133,10 +124,26 @@ def _unique(messages: Sequence[_Message]) -> Iterator[Finding]:
     for message in messages:
         if message.host.step_ids:
             seen = set()
-        for at, call in enumerate(message.calls):
+        for at, call in message.calls:
             if str(call.get("id")) in seen:
                 yield message.breaks("C6", f"id {call.get('id')!r} is used twice", f".tool_calls[{at}].id")
             seen.add(str(call.get("id")))
+
+
+def _alternation(messages: Sequence[_Message], *, complete: bool) -> Iterator[Finding]:
+    """H3."""
+    before = "system"
+    for message in messages:
+        side = message.role
+        if side == "system" and before != "system":
+            yield message.breaks("H3", "a system message does not lead", ".role")
+        elif side == "assistant" and before == "system":
+            yield message.breaks("H3", "the first message is not a user's", ".role")
+        elif side == before != "system":
+            yield message.breaks("H3", f"two {side} messages in a row", ".role")
+        before = side
+    if complete and before == "assistant":
+        yield messages[-1].breaks("H3", "the last message is assistant", ".role")
 
 
 def _roles(message: _Message) -> Iterator[Finding]:
@@ -149,7 +156,7 @@ def _roles(message: _Message) -> Iterator[Finding]:
         unknown |= {"name"}
     for key in sorted(unknown & _REASONING):
         yield message.breaks("H2", f"the host takes no {key}", f".{key}")
-    for key in sorted(unknown - _REASONING):
+    for key in sorted(unknown - _REASONING - (frozenset() if message.host.tools else _TOOL_KEYS)):
         yield message.breaks("C5", f"the host knows no key {key!r}", f".{key}")
 
 
@@ -194,13 +201,18 @@ def _tool(message: _Message) -> Iterator[Finding]:
         yield message.breaks("C2", f"{message.role} messages answer no call", ".tool_call_id")
 
 
+def _tools(message: _Message) -> Iterator[Finding]:
+    if not message.host.tools and (message.role == "tool" or message.value.get("tool_calls")):
+        yield message.breaks("H4", "the host calls no tools")
+
+
 def _calls(message: _Message) -> Iterator[Finding]:
     calls = message.value.get("tool_calls")
     if calls == [] and message.role == "assistant":
         yield message.breaks("C4", "tool_calls is empty", ".tool_calls")
     if calls and message.role != "assistant":
         yield message.breaks("C1", f"{message.role} messages make no calls", ".tool_calls")
-    for at, call in enumerate(message.calls):
+    for at, call in message.calls:
         yield from _call(message, call, f".tool_calls[{at}]")
 
 
@@ -243,6 +255,7 @@ _CHECKS: Final[Sequence[Callable[[_Message], Iterator[Finding]]]] = (
     _content,
     _parts,
     _tool,
+    _tools,
     _calls,
     _speaker,
     _reasoning,

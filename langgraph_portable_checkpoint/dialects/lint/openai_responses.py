@@ -15,8 +15,10 @@ from ..responses_items import CALLS, OUTPUTS, call_id_of
 RULES: Final = (
     Rule(
         id="R1",
-        text="reasoning is directly followed by the item of the model that it belongs to; with it went its ids (R1b)",
-        source="server error 'provided without its required following item', openai-node #1567; continue #11994",
+        text="reasoning is directly followed by the item of the model that it belongs to, OpenAI's never by more "
+        "reasoning; with it went its ids (R1b)",
+        source="server error 'provided without its required following item', openai-node #1567, inspect_ai #1990; "
+        "continue #11994; xAI takes runs of reasoning, as recorded",
     ),
     Rule(
         id="R2",
@@ -63,13 +65,14 @@ MAX_TEXT: Final = 10_485_760
 _Item = tuple[str, Mapping[str, Any]]
 
 
-def lint_items(items: Any, *, stateless: bool, own_ids: bool) -> list[Finding]:
+def lint_items(items: Any, *, stateless: bool, openai: bool) -> list[Finding]:
     """Check input items.
 
     Args:
         items: The list under `input`.
         stateless: The request has store=False (R2).
-        own_ids: Item ids have OpenAI's prefixes (R5); other hosts have their own.
+        openai: The host is OpenAI: item ids have its prefixes (R5), each reasoning has an item of its own behind it
+            (R1). Other hosts have ids of their own, and take runs of reasoning.
     """
     if not isinstance(items, (list, tuple)) or not items:
         return [Finding(rule="R7", path="input", message="is no non-empty list")]
@@ -80,11 +83,12 @@ def lint_items(items: Any, *, stateless: bool, own_ids: bool) -> list[Finding]:
             known.append((f"input[{at}]", item))
         else:
             found.append(Finding(rule="R7", path=f"input[{at}]", message="is not an object"))
+    found.extend(_reasoning(known, runs=not openai))
     for check in _CHECKS:
         found.extend(check(known))
     if stateless:
         found.extend(_sealed(known))
-    if own_ids:
+    if openai:
         found.extend(_prefixes(known))
     return found
 
@@ -94,14 +98,32 @@ def kind_of(item: Mapping[str, Any]) -> str:
     return str(item.get("type") or "message")
 
 
-def _reasoning(items: Sequence[_Item]) -> Iterator[Finding]:
-    for at, (path, item) in enumerate(items):
-        if kind_of(item) != "reasoning":
-            continue
-        after = next((other for _, other in items[at + 1 :] if kind_of(other) != "reasoning"), None)
-        models = after is not None and kind_of(after) not in OUTPUTS and after.get("role", "assistant") == "assistant"
-        if not models:
-            yield Finding(rule="R1", path=path, message="no item of the model follows this reasoning")
+def leads_to(item: Mapping[str, Any] | None, *, runs: bool, led: bool) -> bool:
+    """True if reasoning may stand directly before an item.
+
+    Args:
+        item: The item; None at the end.
+        runs: The host takes runs of reasoning.
+        led: Reasoning at the place of `item`, if it is reasoning, may stand there.
+    """
+    if item is None:
+        return False
+    if kind_of(item) == "reasoning":
+        return runs and led
+    return kind_of(item) not in OUTPUTS and item.get("role", "assistant") == "assistant"
+
+
+def _reasoning(items: Sequence[_Item], *, runs: bool) -> Iterator[Finding]:
+    """R1. Walks from the end, since what stands behind decides."""
+    after: Mapping[str, Any] | None = None
+    led = False
+    found: list[Finding] = []
+    for path, item in reversed(items):
+        led = leads_to(after, runs=runs, led=led)
+        if kind_of(item) == "reasoning" and not led:
+            found.append(Finding(rule="R1", path=path, message="no item of the model follows this reasoning"))
+        after = item
+    yield from reversed(found)
 
 
 def _sealed(items: Sequence[_Item]) -> Iterator[Finding]:
@@ -210,7 +232,6 @@ def _compaction(items: Sequence[_Item]) -> Iterator[Finding]:
 
 
 _CHECKS: Final[Sequence[Callable[[Sequence[_Item]], Iterator[Finding]]]] = (
-    _reasoning,
     _pairs,
     _call_ids,
     _messages,

@@ -1,0 +1,232 @@
+"""The conversation of a thread, from any checkpointer or compiled graph, through their public methods.
+
+From our own saver it can also be read without its media: then messages come as the envelopes that are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from ..dialects.pairing import CALL_TYPES
+from ..envelope.model import MessageEnvelope
+from ..envelope.read import read_message
+from ..errors import IncompatibleHistoryError, ThreadNotFoundError
+from ..saver import PortableRedisSaver
+from ..storage.programs import reading
+
+INTERRUPT: Final = "__interrupt__"
+RECOVERED: Final = "recovered"
+Messages = list[BaseMessage | MessageEnvelope]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A conversation and the calls in it that wait for a human."""
+
+    messages: Messages
+    pending: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """The conversation of one checkpoint, whether the run waits there, and the checkpoint before."""
+
+    messages: Messages
+    waits: bool
+    parent: RunnableConfig | None
+
+
+_Read = Callable[[Any, RunnableConfig, str | None], _Snapshot]
+
+
+def read_conversation(
+    source: Any, config: RunnableConfig, channel: str | None, *, full: bool, read_media: bool
+) -> Found:
+    """Read a thread's conversation.
+
+    Args:
+        source: A checkpointer or a compiled graph.
+        config: The thread, and perhaps a checkpoint.
+        channel: The channel of the conversation; None: "messages", else the first list of messages.
+        full: With messages that only ancestors of the checkpoint hold.
+        read_media: False: no medium is read where the checkpointer is ours.
+
+    Raises:
+        ThreadNotFoundError: there is no such checkpoint.
+        IncompatibleHistoryError: the channel holds no messages.
+    """
+    ours = isinstance(_saver_of(source), PortableRedisSaver)
+    read = _read if read_media or not ours else _read_without_media
+    head = read(source, config, channel)
+    pending = _dangling(head.messages) if head.waits else frozenset()
+    if full:
+        return Found(_recovered(source, head, channel, read), pending)
+    messages = head.messages
+    if isinstance(source, PortableRedisSaver) and messages and read is _read:
+        messages = _with_lost_media(source, config, messages)
+    return Found(messages, pending)
+
+
+def _saver_of(source: Any) -> Any:
+    return source if isinstance(source, BaseCheckpointSaver) else getattr(source, "checkpointer", None)
+
+
+def config_of(thread_id: str, checkpoint_ns: str, checkpoint_id: str | None) -> RunnableConfig:
+    """Name a checkpoint; None for the head."""
+    named = {"thread_id": thread_id, "checkpoint_ns": checkpoint_ns}
+    return {"configurable": named if checkpoint_id is None else {**named, "checkpoint_id": checkpoint_id}}
+
+
+def _absent(config: RunnableConfig) -> ThreadNotFoundError:
+    named = config["configurable"]
+    at = f" with checkpoint {named['checkpoint_id']!r}" if "checkpoint_id" in named else ""
+    return ThreadNotFoundError(f"there is no thread {named['thread_id']!r}{at} here. Check the id, prefix and server.")
+
+
+def _read(source: Any, config: RunnableConfig, channel: str | None) -> _Snapshot:
+    if isinstance(source, BaseCheckpointSaver):
+        found = source.get_tuple(config)
+        if found is None:
+            raise _absent(config)
+        waits = any(name == INTERRUPT for _, name, _ in found.pending_writes or ())
+        return _Snapshot(_messages_of(found.checkpoint["channel_values"], channel), waits, found.parent_config)
+    state = source.get_state(config)
+    if state.metadata is None and not state.values:
+        raise _absent(config)
+    waits = bool(state.interrupts) or _stands_at_breakpoint(source, state.next)
+    return _Snapshot(_messages_of(state.values, channel), waits, state.parent_config)
+
+
+def _stands_at_breakpoint(graph: Any, upcoming: Sequence[str]) -> bool:
+    """Tell whether a compiled graph stopped before its next nodes because it was compiled to."""
+    before: Sequence[str] = getattr(graph, "interrupt_before_nodes", ())
+    after: Sequence[str] = getattr(graph, "interrupt_after_nodes", ())
+    named = before == "*" or not set(before).isdisjoint(upcoming)
+    return bool(upcoming) and (named or bool(after))
+
+
+def _read_without_media(source: Any, config: RunnableConfig, channel: str | None) -> _Snapshot:
+    """Read messages as they are stored; where they are no stored list (a delta channel), with texts for media."""
+    named = config["configurable"]
+    thread_id, ns, at = named["thread_id"], named["checkpoint_ns"], named.get("checkpoint_id")
+    saver = _saver_of(source)
+    found = saver._run(reading.conversation(saver._core, thread_id, ns, at, channel=channel))
+    if found is None:
+        raise _absent(config)
+    messages: Messages = [
+        reading.envelope_of(found.decoder, message.ref, message.id, media=False) for message in found.messages
+    ]
+    if source is saver and messages:
+        waits = any(name == INTERRUPT for _, name, _ in found.writes)
+        return _Snapshot(messages, waits, config_of(thread_id, ns, found.parent_id) if found.parent_id else None)
+    told = _read(source, {"configurable": {**named, "media": "none"}}, channel)
+    return _Snapshot(messages, told.waits, told.parent) if len(messages) == len(told.messages) else told
+
+
+def _with_lost_media(saver: PortableRedisSaver, config: RunnableConfig, messages: Messages) -> Messages:
+    """Give messages whose media could not be read as they are stored, so that the export tells what is missing."""
+    named = config["configurable"]
+    view = saver._core.views.get(named["thread_id"])
+    if view is None or not view.lost:
+        return messages
+    program = reading.conversation(saver._core, named["thread_id"], named["checkpoint_ns"], named.get("checkpoint_id"))
+    found = saver._run(program)
+    if found is None or len(found.messages) != len(messages):
+        return messages
+    for position, message in enumerate(found.messages):
+        if not view.lost.keys().isdisjoint(found.decoder.open(message.ref).media):
+            messages[position] = reading.envelope_of(found.decoder, message.ref, message.id, media=False)
+    return messages
+
+
+def _messages_of(values: Any, channel: str | None) -> Messages:
+    if not isinstance(values, dict):
+        values = {"__root__": values}
+    names = [channel] if channel is not None else ["messages", *values]
+    for name in names:
+        value = values.get(name)
+        if isinstance(value, list) and value and all(isinstance(message, BaseMessage) for message in value):
+            return list(value)
+    meant = values.get(channel or "messages")
+    if meant:
+        raise IncompatibleHistoryError(
+            f"channel {channel or 'messages'!r} holds {_other(meant)}, not a list of messages",
+            turn=None,
+            fix="Name the conversation's channel (channel=...), or turn its entries into LangChain messages first.",
+        )
+    return []
+
+
+def _other(value: Any) -> str:
+    if not isinstance(value, list):
+        return f"a {type(value).__name__}"
+    kinds = {type(entry).__name__ for entry in value if not isinstance(entry, BaseMessage)}
+    return f"values of type {', '.join(sorted(kinds))}"
+
+
+def _dangling(messages: Sequence[BaseMessage | MessageEnvelope]) -> frozenset[str]:
+    """Name the calls of the last answer that nothing has answered."""
+    answered = {_field(message, "tool_call_id") for message in messages}
+    for message in reversed(messages):
+        calls = _call_ids(message)
+        if calls:
+            return frozenset(call for call in calls if call and call not in answered)
+    return frozenset()
+
+
+def _field(message: BaseMessage | MessageEnvelope, name: str) -> Any:
+    return message.get(name) if isinstance(message, dict) else getattr(message, name, None)
+
+
+def _call_ids(message: BaseMessage | MessageEnvelope) -> list[str | None]:
+    if isinstance(message, dict):
+        return [block.get("id") for block in message["content"] if block["type"] in CALL_TYPES]
+    return [call["id"] for call in getattr(message, "tool_calls", None) or ()]
+
+
+def _recovered(source: Any, head: _Snapshot, channel: str | None, read: _Read) -> Messages:
+    """Merge the messages of a checkpoint and all of its ancestors, oldest first."""
+    merged: dict[str, BaseMessage | MessageEnvelope] = {}
+    order: list[str] = []
+    for messages in reversed([*_ancestry(source, head, channel, read)]):
+        before: str | None = None
+        for message in messages:
+            name = _field(message, "id")
+            if name is None or _is_summary(message):
+                continue
+            if name not in merged:
+                order.insert(order.index(before) + 1 if before is not None else len(order), name)
+            merged[name] = message
+            before = name
+    kept = {_field(message, "id") for message in head.messages}
+    return [_marked(merged[name], lost=name not in kept) for name in order]
+
+
+def _ancestry(source: Any, head: _Snapshot, channel: str | None, read: _Read) -> Iterator[Messages]:
+    """Yield the conversation of a checkpoint and of each ancestor, the oldest last."""
+    at: _Snapshot | None = head
+    while at is not None:
+        yield at.messages
+        try:
+            at = read(source, at.parent, channel) if at.parent is not None else None
+        except ThreadNotFoundError:  # pruned, or never stored
+            at = None
+
+
+def _marked(message: BaseMessage | MessageEnvelope, *, lost: bool) -> MessageEnvelope:
+    envelope = message if isinstance(message, dict) else read_message(message)
+    return {**envelope, "extras": {**envelope.get("extras", {}), RECOVERED: True}} if lost else envelope
+
+
+def _is_summary(message: BaseMessage | MessageEnvelope) -> bool:
+    if isinstance(message, dict):
+        kept = (message.get("extras") or {}).get("additional_kwargs") or {}
+    else:
+        kept = message.additional_kwargs
+    return bool(kept.get("lc_source") == "summarization")
