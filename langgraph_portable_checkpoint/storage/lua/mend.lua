@@ -18,7 +18,7 @@ for i = 10, 11 do
 end
 local left = redis.call('PTTL', META)
 if redis.call('EXISTS', CKPTS, INDEX, WRITES) == 0 then
-  if left > 0 and left <= HOUR - tonumber(ARGV[5]) then
+  if left > 0 and left <= HOUR - tonumber(ARGV[5]) and redis.call('HEXISTS', META, 'm') == 0 then
     act('staged', tostring(redis.call('HLEN', ITEMS)), function() for i = 1, DATA do redis.call('UNLINK', KEYS[i]) end end)
   end
   return done
