@@ -53,7 +53,7 @@ for _, place in ipairs(redis.call('HKEYS', WRITES)) do
     act('writes', place, function() redis.call('HDEL', WRITES, place) end)
   end
 end
-local ttl, longest, shortest, never = meta[3] or ARGV[4], 0, nil, 0
+local ttl, longest, shortest, never = tonumber(meta[3] or '') and meta[3] or ARGV[4], 0, nil, 0
 for i = 1, DATA do
   local at = redis.call('PTTL', KEYS[i])
   if at == -1 then never = never + 1 end

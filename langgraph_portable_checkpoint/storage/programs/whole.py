@@ -9,7 +9,7 @@ from typing import Any, Final
 from ...envelope.turn_wire import dump_turn, load_turn
 from ...errors import ConflictError, ThreadExistsError, ThreadNotFoundError
 from ..effects import Batch, Command, Program, Script
-from ..layout import SHARDS
+from ..layout import SHARDS, thread_of
 from ..view import ThreadView
 from .core import Core, pairs, unpair
 from .threads import set_expiry
@@ -154,7 +154,7 @@ def _renamed(view: ThreadView, turns: Mapping[bytes, bytes], source: str, target
     renamed = dict(turns)
     for name, data in turns.items():
         if b":" not in name:
-            where = f"turn {name.decode()} of thread {source!r}"
+            where = f"turn {name.decode(errors='replace')} of thread {source!r}"
             record = load_turn(unseal(view, name, data, where=where), where=where)
             renamed[name] = seal(view, name, dump_turn({**record, "thread_id": target}))
     return renamed
@@ -268,7 +268,7 @@ def run_scores(core: Core, members: list[bytes]) -> Program[list[Any]]:
 
 def existing(core: Core, names: list[bytes]) -> Program[list[bytes]]:
     """Keep the names of threads that are there. One round trip on a standalone server."""
-    calls = tuple(Script("peek", core.layout.thread(name.decode()), (), writes=False) for name in names)
+    calls = tuple(Script("peek", core.layout.thread(thread_of(name)), (), writes=False) for name in names)
     peeks = (yield Batch(calls)) if calls else []
     return [name for name, peek in zip(names, peeks, strict=True) if peek[0] or peek[2]]
 
