@@ -402,11 +402,11 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints that these runs made (metadata `run_id`), with their writes, in all threads."""
-        self._run(threads.delete_for_runs(self._core, run_ids))
+        self._run(threads.delete_for_runs(self._core, run_ids, self._token))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints that these runs made; see `delete_for_runs`."""
-        await self._arun(threads.delete_for_runs(self._core, run_ids))
+        await self._arun(threads.delete_for_runs(self._core, run_ids, self._token))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a whole thread, all of its checkpoints, writes and media, under another id.
@@ -432,12 +432,16 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
                 "delete" deletes the threads.
         """
         for thread_id in thread_ids:
-            self._run(threads.prune(self._core, checked_id("thread_id", thread_id), strategy))
+            self._run(self._prune(thread_id, strategy))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Prune threads; see `prune`."""
         for thread_id in thread_ids:
-            await self._arun(threads.prune(self._core, checked_id("thread_id", thread_id), strategy))
+            await self._arun(self._prune(thread_id, strategy))
+
+    def _prune(self, thread_id: str, strategy: str) -> Program[int]:
+        token = self._token(checked_id("thread_id", thread_id))
+        return threads.prune(self._core, thread_id, strategy, token)
 
     def persist(self, thread_id: str) -> bool:
         """Keep a thread for ever, whatever ttl_seconds says; False when it does not exist."""

@@ -13,7 +13,7 @@ from contextlib import closing
 from typing import Any, BinaryIO, Final
 from urllib.parse import unquote, urlsplit
 
-from ..storage.layout import SHARDS, Layout, split_place
+from ..storage.layout import SHARDS, Layout, split_place, thread_of
 from ..storage.scripts import load_script
 from .settings import Settings
 
@@ -113,7 +113,7 @@ def _rows(wire: Wire, layout: Layout) -> Iterator[Row]:
     wire.ask(("SCRIPT", "LOAD", info.source))
     for shard in range(SHARDS):
         (names,) = wire.ask(("ZRANGE", layout.registry(shard), 0, -1))
-        ids = sorted(name.decode() for name in names)
+        ids = sorted(thread_of(name) for name in names)
         for at in range(0, len(ids), PAGE):
             page = ids[at : at + PAGE]
             keys = [layout.thread(thread_id) for thread_id in page]

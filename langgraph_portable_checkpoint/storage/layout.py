@@ -80,9 +80,14 @@ def place(checkpoint_ns: str, checkpoint_id: str) -> bytes:
 
 
 def split_place(member: bytes) -> tuple[str, str]:
-    """Invert `place`."""
-    ns, _, checkpoint_id = member.decode().partition("\0")
+    """Invert `place`; bytes that no `place` spells give names that no checkpoint has."""
+    ns, _, checkpoint_id = member.decode(errors="replace").partition("\0")
     return _unescape(ns), _unescape(checkpoint_id)
+
+
+def thread_of(name: bytes) -> str:
+    """Read a thread id from a registry; bytes that are no text give an id that no thread of that name has."""
+    return name.decode(errors="replace")
 
 
 def run_digest(run_id: str) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from ..errors import PortableCheckpointError, ThreadNotFoundError
+from ..errors import PortableCheckpointError, ThreadNotFoundError, WrongServerError
 from ..saver import PortableRedisSaver
 from ..storage.codec import BLOB_WIRE, id_to_wire, split_entries
 from ..storage.decoder import Decoder
@@ -103,7 +103,10 @@ async def averify_thread(saver: PortableRedisSaver, thread_id: str) -> list[Find
 
 def check_thread(core: Core, thread_id: str) -> Program[list[Finding]]:
     """Look at everything of one thread, as a program."""
-    standing, stored = yield from _read_steadily(core, thread_id)
+    try:
+        standing, stored = yield from _read_steadily(core, thread_id)
+    except WrongServerError as error:
+        return [Finding(thread_id, "key", "unknown", str(error))]
     if stored is None and not standing.meta:
         raise ThreadNotFoundError(f"there is no thread {thread_id!r} here.")
     check = _Check(core, thread_id, standing, stored or whole.StoredThread(b"", b"", b"", b"", b""))
@@ -194,6 +197,9 @@ class _Check:
         if mixed or max(ttls.values()) - min(ttls.values()) > TTL_SLACK_MS:
             shown = ", ".join(f"{part} {'never' if ttl < 0 else f'{ttl} ms'}" for part, ttl in sorted(ttls.items()))
             self.find("time to live", ", ".join(sorted(ttls)), f"the keys do not expire together: {shown}")
+        own = self.standing.meta.get(b"ttl", b"0")
+        if not own.isdigit():
+            self.find("time to live", "meta", "the thread's own time to live is no number")
         for part, ttl in zip(THREAD_PARTS[9:], self.standing.ttls_ms[9:], strict=True):
             if ttl == -1:
                 self.find("time to live", part, "this key must expire and never does")

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ..errors import WrongServerError
 from ..saver import PortableRedisSaver
-from ..storage.layout import split_place
+from ..storage.layout import split_place, thread_of
 from ..storage.programs import whole
 from ..storage.records import load_writes
 from .steps import Ask, Compute, Gather, Moves, Place, Run, Saver, Select, config_at
@@ -73,7 +73,7 @@ class OfOurs(Inventory):
             while page := (yield Run(self._own, whole.registered_names(self._own._core, shard, start))):
                 names += yield Run(self._own, whole.existing(self._own._core, page))
                 start += whole.NAMES_AT_ONCE
-        return [name.decode() for name in names]
+        return [thread_of(name) for name in names]
 
     def places(self, thread_id: str) -> Moves[list[Place]]:
         found = yield Run(self._own, whole.places_of(self._own._core, thread_id))

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 from urllib.parse import unquote_to_bytes
 
+from ..errors import WrongServerError
 from ..saver import PortableRedisSaver
-from ..storage.layout import THREAD_PARTS, split_place
+from ..storage.layout import THREAD_PARTS, split_place, thread_of
 from ..storage.programs import listing, whole
 
 Kind = Literal[
@@ -44,6 +45,7 @@ _KINDS: Final[dict[str, Kind]] = {
 }
 _PLACES: Final = ("index", "unindex", "writes")
 _LOST_KEY: Final = "the thread is encrypted and the key with its own record is gone; restore it from a backup"
+_FOREIGN: Final = "one of its keys belongs to something else; move that away, or use another prefix"
 SCAN_COUNT: Final = 1000
 
 
@@ -87,7 +89,12 @@ def repair(
 
 def _mend(saver: PortableRedisSaver, thread_id: str, *, dry_run: bool) -> Iterator[Action]:
     core = saver._core
-    for name, detail in saver._run(whole.mend_thread(core, thread_id, dry_run=dry_run)):
+    try:
+        done = saver._run(whole.mend_thread(core, thread_id, dry_run=dry_run))
+    except WrongServerError:
+        yield Action(thread_id, "cannot mend", _FOREIGN, False)
+        return
+    for name, detail in done:
         shown = _shown(name, detail)
         yield Action(thread_id, _KINDS[name], shown, not dry_run and name != "sealed")
     ttls = dict(zip(THREAD_PARTS, saver._run(whole.inspect_thread(core, thread_id)).ttls_ms, strict=True))
@@ -123,7 +130,7 @@ def _forget(saver: PortableRedisSaver, shard: int, *, dry_run: bool) -> Iterator
             n for n, at in zip(names, scores, strict=True) if n not in kept and at is not None and float(at) < cutoff
         ]
         if dead and not dry_run:
-            saver._run(listing.forget_threads(core, dead))
+            saver._run(listing.forget_in_shard(core, shard, dead))
         for name in dead:
             yield Action(name.decode(errors="replace"), "forget deleted thread", "it has no keys", not dry_run)
         start += len(names) - (0 if dry_run else len(dead))
@@ -136,9 +143,13 @@ def _scanned(saver: PortableRedisSaver) -> Iterator[str]:
     for key in saver._clients.blocking().scan_iter(match=pattern, count=SCAN_COUNT):
         raw = key.encode() if isinstance(key, str) else bytes(key)
         name, _, part = raw.removeprefix(start).rpartition(stop)
-        if raw.startswith(start) and part and name not in seen:
-            seen.add(name)
-            yield unquote_to_bytes(name).decode()
+        if not raw.startswith(start) or not part or name in seen:
+            continue
+        seen.add(name)
+        thread_id = thread_of(unquote_to_bytes(name))
+        # Other keys that look like ours are a stranger's.
+        if thread_id and saver._core.layout.thread(thread_id)[0].startswith(start + name + stop):
+            yield thread_id
 
 
 def _pattern(saver: PortableRedisSaver) -> tuple[bytes, bytes, bytes]:

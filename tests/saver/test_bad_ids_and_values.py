@@ -293,6 +293,51 @@ def test_late_writers_of_any_earlier_life_of_a_thread_are_refused(saver: Any, ca
             calls.put_writes(saver, config("t", late), [("n", 1)], "task")
 
 
+@pytest.mark.parametrize("writes", [[], ["9", "3"]], ids=["checkpoints", "checkpoints and writes"])
+def test_late_writers_that_never_saw_the_thread_are_refused(
+    make_saver: SaverFactory, calls: Calls, writes: list[str]
+) -> None:
+    """Whatever came last: the highest id that the thread had is what counts, of checkpoints and of writes."""
+    saver = make_saver()
+    for checkpoint_id in ("2", "7", "5"):
+        calls.put(saver, config("t"), checkpoint({}, checkpoint_id=checkpoint_id), metadata(), {})
+    for checkpoint_id in writes:
+        calls.put_writes(saver, config("t", checkpoint_id), [("n", 1)], "task")
+    calls.run(saver, "delete_thread", "t")
+    for late in ("2", "5", "7", *writes):
+        with pytest.raises(errors.ThreadDeletedError):
+            calls.put_writes(make_saver(), config("t", late), [("n", 1)], "task")
+        with pytest.raises(errors.ThreadDeletedError):
+            calls.put(make_saver(), config("t", late), checkpoint({}), metadata(), {})
+    assert calls.list(make_saver(), None) == []
+    calls.put_writes(make_saver(), config("t", "91"), [("n", 1)], "task")
+
+
+def test_writes_of_a_new_life_are_taken_beside_a_tombstone(make_saver: SaverFactory, calls: Calls) -> None:
+    """A checkpoint of the new life may have a lower id than the old one had."""
+    saver = make_saver()
+    calls.put(saver, config("t"), checkpoint({}, checkpoint_id="5"), metadata(), {})
+    calls.run(saver, "delete_thread", "t")
+    place = calls.put(saver, config("t"), checkpoint({}, checkpoint_id="4"), metadata(), {})
+    calls.put_writes(make_saver(), place, [("n", 1)], "task")
+    calls.put(make_saver(), place, checkpoint({}, checkpoint_id="41"), metadata(), {})
+    found = calls.list(make_saver(), config("t"))
+    assert [(each.checkpoint["id"], len(each.pending_writes)) for each in found] == [("41", 0), ("4", 1)]
+
+
+@pytest.mark.parametrize("on_conflict", ["allow", "raise"])
+def test_parent_that_was_never_stored_is_no_obstacle(
+    make_saver: SaverFactory, oracle: ModelSaver, calls: Calls, on_conflict: str
+) -> None:
+    """As for a thread that comes from elsewhere without its beginning."""
+    made = checkpoint({"n": 1})
+    for saver in (make_saver(on_conflict=on_conflict), oracle):
+        calls.put(saver, config("t", "never stored"), made, metadata(), {"n": 1})
+    found = calls.get_tuple(make_saver(), config("t"))
+    expected = calls.get_tuple(oracle, config("t"))
+    assert_same(comparable(found), comparable(expected))
+
+
 def test_tombstone_expires(saver: Any, make_saver: SaverFactory, calls: Calls) -> None:
     chain(calls, saver, "t", 2)
     calls.run(saver, "delete_thread", "t")

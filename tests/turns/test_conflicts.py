@@ -7,6 +7,7 @@ import warnings
 import pytest
 
 from langgraph_portable_checkpoint.errors import BranchWarning, ConflictError
+from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.conftest import SaverFactory
 from tests.turns.scenes import Talk, answered
 from tests.turns.shapes import head_of, outline
@@ -54,3 +55,25 @@ def test_a_branch_is_refused_under_raise_and_nothing_is_stored(make_saver: Saver
     with pytest.raises(ConflictError, match="head of thread 't'"):
         _branch(talk)
     assert (outline(talk.graph.checkpointer, "t"), head_of(talk)) == (before, head)
+
+
+def test_a_put_may_be_repeated_under_raise(make_saver: SaverFactory) -> None:
+    """As after an answer that got lost."""
+    saver, place = make_saver(on_conflict="raise"), config("t")
+    for number in range(3):
+        put = (place, checkpoint({"n": number}, {"n": number + 1}), metadata(number), {"n": number + 1})
+        places = [saver.put(*put) for _ in range(2)] + [make_saver(on_conflict="raise").put(*put)]
+        place = places[0]
+    assert [found.metadata["step"] for found in saver.list(config("t"))] == [2, 1, 0]
+
+
+def test_other_namespaces_are_no_branches_under_raise(make_saver: SaverFactory) -> None:
+    saver, heads = make_saver(on_conflict="raise"), {}
+    namespaces = ["", "a", "a\0", "a\0b", "a\1", "a|b", "b"]
+    for step in range(2):
+        for ns in (*namespaces, *reversed(namespaces)):
+            heads[ns] = saver.put(heads.get(ns, config("t", ns=ns)), checkpoint({}), metadata(step), {})
+    for ns in namespaces:
+        with pytest.raises(ConflictError):
+            saver.put(config("t", ns=ns), checkpoint({}), metadata(), {})
+        assert saver.get_tuple(config("t", ns=ns)).config == heads[ns]

@@ -65,6 +65,29 @@ def test_writes_and_prunes_of_anyone_else_are_refused_while_it_is_held(saver: An
     assert [found.pending_writes for found in saver.list(CONFIG)] == [[("task", "note", 1)]]
 
 
+def test_the_holder_may_prune_and_delete_runs(saver: Any, other: Any) -> None:
+    with saver.exclusive_turn("t"):
+        for number in range(3):
+            Talk(saver, "t").ask(str(number), answered("a"), config={**CONFIG, "metadata": {"run_id": f"r{number}"}})
+        runs = len(list(saver.list(CONFIG)))
+        with pytest.raises(TurnInProgressError):
+            other.delete_for_runs(["r0"])
+        assert len(list(saver.list(CONFIG))) == runs
+        saver.delete_for_runs(["r0"])
+        assert len(list(saver.list(CONFIG))) < runs
+        saver.prune(["t"])
+        assert len(list(saver.list(CONFIG))) == 1
+
+
+async def test_the_holder_may_prune_and_delete_runs_asynchronously(saver: Any) -> None:
+    async with saver.aexclusive_turn("t"):
+        for number in range(3):
+            Talk(saver, "t").ask(str(number), answered("a"), config={**CONFIG, "metadata": {"run_id": f"r{number}"}})
+        await saver.adelete_for_runs(["r0"])
+        await saver.aprune(["t"])
+    assert len(list(saver.list(CONFIG))) == 1
+
+
 def test_others_of_the_same_process_are_refused_too(saver: Any) -> None:
     refused: list[type[BaseException]] = []
 

@@ -2,7 +2,8 @@
 -- A load that is still going on is told 'exists' at its next step.
 -- ARGV: 1 generation, 2 thread id. Reply: {'ok'} | {'exists'} when the thread has data that readers see.
 if redis.call('EXISTS', CKPTS, INDEX, WRITES) > 0 then return {'exists'} end
-if redis.call('EXISTS', META, ITEMS) > 0 and redis.call('PTTL', META) < 0 then return {'exists'} end
+local staged = redis.call('PTTL', META) > 0 and redis.call('HEXISTS', META, 'm') == 0
+if not staged and redis.call('EXISTS', META, ITEMS) > 0 then return {'exists'} end
 check_types()
 for i = 1, 9 do redis.call('UNLINK', KEYS[i]) end
 redis.call('HSET', META, 'g', ARGV[1], 't', ARGV[2])

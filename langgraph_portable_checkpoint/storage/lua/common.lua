@@ -85,7 +85,7 @@ end
 local function touch(ttl_ms)
   local override = redis.call('HGET', META, 'ttl')
   local ttl = override or ttl_ms
-  if ttl == '' then return end
+  if not tonumber(ttl) then return end
   for i = 1, 9 do
     if ttl == '0' then redis.call('PERSIST', KEYS[i]) else redis.call('PEXPIRE', KEYS[i], ttl) end
   end

@@ -5,6 +5,7 @@ local meta = redis.call('HMGET', META, 'g', 'k', 'th', 'tn', 'ttl')
 if is_broken(meta[1]) then return {'broken'} end
 if not meta[1] or redis.call('EXISTS', CKPTS, WRITES) == 0 then return {''} end
 local turns = tonumber(meta[4] or '0')
+if not turns then return {'broken'} end
 local first, last = '', ''
 if turns > 0 then
   first = redis.call('HGET', TURNS, '0') or ''

@@ -1,16 +1,19 @@
 -- Write a whole thread in steps; readers see nothing before the step 'commit'.
 -- ARGV: 1 'stage' | 'commit', 2 generation, 3 sealed digest key or '', 4 thread id, 5 ttl ms or '', 6 turn log place or '', 7 number of turns or '',
---   then counted pairs for items, blobs, media; for 'commit' also counted pairs for ckpts, writes, turns and a counted
+--   8 number of items and 9 of blobs that the whole thread has, then counted pairs for items, blobs, media; for 'commit' also counted pairs for ckpts, writes, turns and a counted
 --   list of run digests.
 -- Staged keys expire within the hour if the commit never comes.
--- Reply: {'ok'} | {'exists'} when the thread already has data of another generation.
+-- Reply: {'ok'} | {'exists'} when the thread already has data of another generation | {'lost'} when what 'claim' or earlier
+--   steps wrote is gone: deleted, expired or evicted meanwhile.
 local found = redis.call('HGET', META, 'g')
-if found and found ~= ARGV[2] then return {'exists'} end
-if not found and redis.call('EXISTS', ITEMS, CKPTS, INDEX, WRITES) > 0 then return {'exists'} end
+if found ~= ARGV[2] then return {found and 'exists' or 'lost'} end
 check_types()
+if ARGV[1] == 'commit' and (redis.call('HLEN', ITEMS) ~= tonumber(ARGV[8]) or redis.call('HLEN', BLOBS) ~= tonumber(ARGV[9])) then
+  return {'lost'}
+end
 redis.call('HSET', META, 'g', ARGV[2], 't', ARGV[4])
 if ARGV[3] ~= '' then redis.call('HSET', META, 'k', ARGV[3]) end
-local at = store_pairs(ITEMS, 8)
+local at = store_pairs(ITEMS, 10)
 at = store_pairs(BLOBS, at)
 at = store_pairs(MEDIA, at)
 if ARGV[1] == 'stage' then

@@ -18,7 +18,7 @@ for i = 10, 11 do
 end
 local left = redis.call('PTTL', META)
 if redis.call('EXISTS', CKPTS, INDEX, WRITES) == 0 then
-  if left > 0 and left <= HOUR - tonumber(ARGV[5]) then
+  if left > 0 and left <= HOUR - tonumber(ARGV[5]) and redis.call('HEXISTS', META, 'm') == 0 then
     act('staged', tostring(redis.call('HLEN', ITEMS)), function() for i = 1, DATA do redis.call('UNLINK', KEYS[i]) end end)
   end
   return done
@@ -53,7 +53,7 @@ for _, place in ipairs(redis.call('HKEYS', WRITES)) do
     act('writes', place, function() redis.call('HDEL', WRITES, place) end)
   end
 end
-local ttl, longest, shortest, never = meta[3] or ARGV[4], 0, nil, 0
+local ttl, longest, shortest, never = tonumber(meta[3] or '') and meta[3] or ARGV[4], 0, nil, 0
 for i = 1, DATA do
   local at = redis.call('PTTL', KEYS[i])
   if at == -1 then never = never + 1 end

@@ -1,3 +1,5 @@
--- Say whether a thread is there. Reply: {generation or '', highest checkpoint id or '', 'broken' or ''}.
-local meta = redis.call('HMGET', META, 'g', 'm')
+-- Say whether a thread is there. Reply: {generation or '', highest checkpoint id or '', 'broken', 'foreign' (meta belongs to
+--   something else) or ''}.
+local meta = redis.pcall('HMGET', META, 'g', 'm')
+if meta.err then return {'', '', 'foreign'} end
 return {meta[1] or '', meta[2] or '', is_broken(meta[1]) and 'broken' or ''}

@@ -24,6 +24,7 @@ writes = writes or ''
 local turns, last = 0, ''
 if ARGV[6] == '1' then
   turns = tonumber(meta[4] or '0')
+  if not turns then return {'', '', 'broken', '', '', '', 0, ''} end
   if turns > 0 then last = redis.call('HGET', TURNS, tostring(turns - 1)) or '' end
 end
 local out = {meta[1], meta[2] or '', place, record, writes, meta[3] or '', turns, last}

@@ -5,6 +5,7 @@ local meta = redis.call('HMGET', META, 'g', 'k', 'th', 'tn')
 if is_broken(meta[1]) then return {'broken'} end
 if not meta[1] then return {''} end
 local turns = tonumber(meta[4] or '0')
+if not turns then return {'broken'} end
 local first, count = tonumber(ARGV[1]), tonumber(ARGV[2])
 if first < 0 then first = math.max(turns + first, 0) end
 local out = {meta[1], meta[2] or '', head_of('') or '', meta[3] or '', turns, first}

@@ -13,6 +13,7 @@ from ...errors import (
     SaverClosedError,
     ThreadDeletedError,
     TurnInProgressError,
+    WrongServerError,
 )
 from ..codec import ValueCodec
 from ..decoder import Blobs, Decoder, Items
@@ -206,6 +207,13 @@ def broken(thread_id: str) -> CorruptRecordError:
         where=f"thread {thread_id!r}",
         reason="some of its keys or records are missing, as after an eviction or a partial restore",
         fix="Use a maxmemory-policy of noeviction or volatile-*, then repair the thread, restore it, or delete it.",
+    )
+
+
+def foreign(thread_id: str) -> WrongServerError:
+    """Make the error for a thread where a key of something else stands."""
+    return WrongServerError(
+        f"a key of thread {thread_id!r} belongs to something else. Move that away, or use another prefix=."
     )
 
 

@@ -11,11 +11,11 @@ from langgraph.checkpoint.base import CheckpointTuple
 
 from ..effects import Batch, Command, Program, Script
 from ..items import Parsed
-from ..layout import SHARDS, split_place
+from ..layout import SHARDS, split_place, thread_of
 from ..layout import place as spell_place
 from ..records import WriteRecord, load_writes
 from ..view import ThreadView
-from .core import Core, broken, fetch_missing, open_record, read_record
+from .core import Core, broken, fetch_missing, foreign, open_record, read_record
 from .read import tuple_of
 
 PAGE: Final = 100
@@ -176,14 +176,19 @@ def open_all(core: Core) -> Program[AllThreads]:
     names = [name for shard in shards for name in shard]
     if not names:
         return AllThreads([])
-    threads = [name.decode() for name in names]
+    threads = [thread_of(name) for name in names]
     peeks = yield Batch(tuple(Script("peek", core.layout.thread(thread), (), writes=False) for thread in threads))
     for thread, (_, _, state) in zip(threads, peeks, strict=True):
         if state:
-            raise broken(thread)
+            raise foreign(thread) if state == b"foreign" else broken(thread)
     yield from forget_threads(core, [name for name, peek in zip(names, peeks, strict=True) if not peek[0]])
     known = [(top.decode(errors="replace"), thread) for thread, (g, top, _) in zip(threads, peeks, strict=True) if g]
     return AllThreads(sorted(known))
+
+
+def forget_in_shard(core: Core, shard: int, names: Sequence[bytes]) -> Program[None]:
+    """Drop registrations from the shard in which they were found; younger than an hour they stay."""
+    yield Script("forget", (core.layout.registry(shard),), (core.now_ms() - REGISTRATION_GRACE_MS, *names))
 
 
 def forget_threads(core: Core, names: Sequence[bytes]) -> Program[None]:

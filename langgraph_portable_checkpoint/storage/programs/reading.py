@@ -17,7 +17,7 @@ from ...envelope.turns import Pending
 from ..decoder import Decoder, NotAtHandError
 from ..effects import Batch, Command, Program, Script
 from ..items import MESSAGE
-from ..layout import SHARDS, split_place
+from ..layout import SHARDS, split_place, thread_of
 from ..layout import place as spell_place
 from ..records import load_writes
 from ..sequences import Entry, Sequenced
@@ -301,7 +301,7 @@ def registry_page(core: Core, shard: int) -> Program[list[str]]:
     """List the thread ids of one registry shard, in order of their names. One round trip."""
     core.check_open()
     (names,) = yield Batch((Command(("ZRANGE", core.layout.registry(shard), 0, -1)),))
-    return sorted(name.decode() for name in names)
+    return sorted(thread_of(name) for name in names)
 
 
 def infos(core: Core, thread_ids: Sequence[str]) -> Program[list[ThreadInfo]]:

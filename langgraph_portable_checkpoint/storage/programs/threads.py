@@ -9,7 +9,7 @@ from typing import Final
 from ...errors import ConflictError
 from ..effects import Batch, Command, Program, Script
 from ..layout import place as spell_place
-from ..layout import run_digest, split_place
+from ..layout import run_digest, split_place, thread_of
 from ..records import CheckpointRecord
 from ..view import ThreadView
 from .core import MAX_ATTEMPTS, TOMBSTONE_TTL_MS, Core, fetch_missing, open_record, read_record, refuse, unpair
@@ -68,6 +68,13 @@ def all_records(core: Core, thread_id: str) -> Program[tuple[ThreadView, Records
 
 
 Choose = Callable[[Records], Iterable[bytes]]
+TokenOf = Callable[[str], bytes]
+"""Says what lease the caller holds on a thread."""
+
+
+def no_token(thread_id: str) -> bytes:
+    """Say that the caller holds none."""
+    return b""
 
 
 def remove_checkpoints(core: Core, thread_id: str, choose: Choose, token: bytes = b"") -> Program[int]:
@@ -134,17 +141,17 @@ def _delta_ancestors(records: Records, place: bytes) -> set[bytes]:
     return needed
 
 
-def prune(core: Core, thread_id: str, strategy: str) -> Program[int]:
+def prune(core: Core, thread_id: str, strategy: str, token: bytes = b"") -> Program[int]:
     """Apply a pruning strategy to one thread; returns how many checkpoints went."""
     core.check_open()
     if strategy == "delete":
         return (yield from delete_thread(core, thread_id)).checkpoints
     if strategy != "keep_latest":
         raise ValueError(f'prune strategy {strategy!r} is not known. Use "keep_latest" or "delete".')
-    return (yield from remove_checkpoints(core, thread_id, keep_latest))
+    return (yield from remove_checkpoints(core, thread_id, keep_latest, token))
 
 
-def delete_for_runs(core: Core, run_ids: Sequence[str]) -> Program[int]:
+def delete_for_runs(core: Core, run_ids: Sequence[str], token_of: TokenOf = no_token) -> Program[int]:
     """Remove the checkpoints that runs made, in whichever threads, without looking at other threads.
 
     Round trips: 1 to find the threads, 3 for each, 1 to clean the index.
@@ -158,11 +165,12 @@ def delete_for_runs(core: Core, run_ids: Sequence[str]) -> Program[int]:
     if not calls:
         return 0
     found = yield Batch(calls)
-    threads = {member[16:].decode() for members in found for member in members}
+    threads = {thread_of(member[16:]) for members in found for member in members}
     wanted = set(run_ids)
     removed = 0
     for thread_id in sorted(threads):
-        removed += yield from remove_checkpoints(core, thread_id, lambda records: _of_runs(records, wanted))
+        token = token_of(thread_id)
+        removed += yield from remove_checkpoints(core, thread_id, lambda records: _of_runs(records, wanted), token)
     cleaning = tuple(
         Command(("ZREM", core.layout.run_index(core.layout.shard_of(digest)), *members))
         for digest, members in zip(digests, found, strict=True)

@@ -325,7 +325,7 @@ def open_turns(view: ThreadView, stored: Mapping[bytes, bytes], thread_id: str) 
     pages: dict[int, list[Any]] = {}
     records: dict[int, TurnRecord] = {}
     for name, data in stored.items():
-        where = f"turn {name.decode()} of thread {thread_id!r}"
+        where = f"turn {name.decode(errors='replace')} of thread {thread_id!r}"
         plain = unseal(view, name, data, where=where)
         turn, _, page = name.partition(b":")
         if page:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ...envelope.turn_wire import dump_turn, load_turn
-from ...errors import ThreadExistsError, ThreadNotFoundError
+from ...errors import ConflictError, ThreadExistsError, ThreadNotFoundError
 from ..effects import Batch, Command, Program, Script
-from ..layout import SHARDS
+from ..layout import SHARDS, thread_of
 from ..view import ThreadView
 from .core import Core, pairs, unpair
 from .threads import set_expiry
@@ -111,19 +111,21 @@ def load_thread(core: Core, thread_id: str, stored: StoredThread, *, key: bytes)
 
     Raises:
         ThreadExistsError: the thread has data.
+        ConflictError: it was deleted, or lost a key, while it was being written.
     """
     core.check_open()
     keys, name = core.layout.thread(thread_id), thread_id.encode()
     generation = core.random_bytes(12).hex().encode()
-    _refuse_existing((yield Script("claim", keys, (generation, name))), thread_id)
+    _refuse((yield Script("claim", keys, (generation, name))), thread_id)
     yield Batch(tuple(_registrations(core, name, stored.runs)))
-    head = (generation, key, name, core.ttl_arg, stored.log_place, stored.log_turns)
+    counts = (len(stored.items), len(stored.blobs))
+    head = (generation, key, name, core.ttl_arg, stored.log_place, stored.log_turns, *counts)
     for stage in _stages(stored):
         args = (b"stage", *head, *(word for part in stage for word in pairs(part)))
-        _refuse_existing((yield Script("load", keys, args)), thread_id)
+        _refuse((yield Script("load", keys, args)), thread_id)
     last = [word for part in ({}, {}, *(stored.part(name) for name in PARTS[2:])) for word in pairs(part)]
     args = (b"commit", *head, *last, len(stored.runs), *stored.runs)
-    _refuse_existing((yield Script("load", keys, args)), thread_id)
+    _refuse((yield Script("load", keys, args)), thread_id)
     core.views.drop(thread_id)
     if stored.ttl:
         yield from set_expiry(core, thread_id, int(stored.ttl))
@@ -152,7 +154,7 @@ def _renamed(view: ThreadView, turns: Mapping[bytes, bytes], source: str, target
     renamed = dict(turns)
     for name, data in turns.items():
         if b":" not in name:
-            where = f"turn {name.decode()} of thread {source!r}"
+            where = f"turn {name.decode(errors='replace')} of thread {source!r}"
             record = load_turn(unseal(view, name, data, where=where), where=where)
             renamed[name] = seal(view, name, dump_turn({**record, "thread_id": target}))
     return renamed
@@ -164,10 +166,15 @@ def _registrations(core: Core, name: bytes, runs: Sequence[bytes]) -> Iterator[C
         yield Command(("ZADD", core.layout.run_index(core.layout.shard_of(run)), 0, run + name))
 
 
-def _refuse_existing(reply: list[bytes], thread_id: str) -> None:
+def _refuse(reply: list[bytes], thread_id: str) -> None:
     if reply[0] == b"exists":
         raise ThreadExistsError(
             f"thread {thread_id!r} already has data. Delete it first, or write to another thread id."
+        )
+    if reply[0] == b"lost":
+        raise ConflictError(
+            f"thread {thread_id!r} was deleted, expired or evicted while it was being written. Nothing of it is there "
+            "now; write it again."
         )
 
 
@@ -261,7 +268,7 @@ def run_scores(core: Core, members: list[bytes]) -> Program[list[Any]]:
 
 def existing(core: Core, names: list[bytes]) -> Program[list[bytes]]:
     """Keep the names of threads that are there. One round trip on a standalone server."""
-    calls = tuple(Script("peek", core.layout.thread(name.decode()), (), writes=False) for name in names)
+    calls = tuple(Script("peek", core.layout.thread(thread_of(name)), (), writes=False) for name in names)
     peeks = (yield Batch(calls)) if calls else []
     return [name for name, peek in zip(names, peeks, strict=True) if peek[0] or peek[2]]
 
