@@ -98,6 +98,7 @@ class Anthropic:
     LOSSES: tuple[DeclaredLoss, ...] = (
         DeclaredLoss(rule="A13", kind="dropped", when="citations of another provider"),
         DeclaredLoss(rule="A16", kind="dropped", when="cache hints of another provider, or beyond four"),
+        DeclaredLoss(rule="A18", kind="dropped", when="a key of a tool result that the API does not know"),
     )
 
     def target(self, options: ExportOptions) -> Target:

@@ -9,21 +9,12 @@ from typing import Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from .anthropic_read import API, NAME
 from .base import native
+from .lint.anthropic import BLOCK_KEYS
 from .media_parts import base64_of
 from .reasoning import origin_of
 from .report import Placed, Report
 
 MAX_CACHE_HINTS: Final = 4
-_NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
-    "text": frozenset({"type", "text", "citations", "cache_control"}),
-    "thinking": frozenset({"type", "thinking", "signature"}),
-    "redacted_thinking": frozenset({"type", "data"}),
-    "tool_use": frozenset({"type", "id", "name", "input", "cache_control", "caller"}),
-    "server_tool_use": frozenset({"type", "id", "name", "input", "cache_control", "caller"}),
-    "image": frozenset({"type", "source", "cache_control"}),
-    "document": frozenset({"type", "source", "cache_control", "title", "context", "citations"}),
-}
-"""Keys of native blocks; a raw block with others (a stream's index, LangChain's own keys) is spelled anew."""
 
 
 @dataclass
@@ -73,8 +64,13 @@ class AnthropicWriter:
         content = self._content(placed)
         if content:
             result["content"] = content
-        kept = (envelope.get("extras") or {}).get(NAME)
-        result |= {key: value for key, value in (kept or {}).items() if key not in result}
+        kept = (envelope.get("extras") or {}).get(NAME) or {}
+        for key, value in kept.items():
+            if value is not None and key not in BLOCK_KEYS["tool_result"]:
+                action = "the API knows no such key of a result"
+                self.report.add("A18", "dropped", at=placed, path=key, action=action)
+            elif value is not None and key not in result:
+                result[key] = value
         if envelope.get("status") == "error":
             result["is_error"] = True
         return result
@@ -91,7 +87,7 @@ class AnthropicWriter:
 
     def _block(self, block: Block, placed: Placed) -> dict[str, Any]:
         raw = native(block, placed.envelope, api=API) or _unmistakable(block, placed.envelope)
-        if isinstance(raw, dict) and raw.keys() <= _NATIVE_KEYS.get(str(raw.get("type")), raw.keys()):
+        if isinstance(raw, dict) and raw.keys() <= BLOCK_KEYS.get(str(raw.get("type")), raw.keys()):
             return dict(raw)
         if block.get("annotations"):
             action = "citations of another provider have no form here"

@@ -17,7 +17,7 @@ from ..errors import DialectError, IncompatibleHistoryError, LossyExportError
 from .arguments import tell_invalid
 from .base import Dialect, ExportOptions, Finding, ImportOptions
 from .jsonl import mend_surrogates
-from .normalise import normalise
+from .normalise import normalise, nothing_left
 from .registry import get_dialect, recognise
 from .report import Export, Imported, Placed, Report
 from .responses_read import lift_items
@@ -89,6 +89,8 @@ def export_placed(
             report.add(target.rule("broken_text"), "downgraded", at=placed, action="lone surrogates became U+FFFD")
     fit = normalise(conversation, target, options=options, report=report)
     payload = dialect.render(fit.conversation, options, report)
+    if not target.keeps_empty and all(value == [] for value in payload.values()):
+        raise nothing_left(conversation)
     if options.strict and report.losses:
         raise LossyExportError(report.losses)
     return Export(payload=payload, report=report.losses, target=dialect.name, pending=fit.pending)

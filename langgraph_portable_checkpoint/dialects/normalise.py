@@ -86,18 +86,23 @@ def _refuse_empty(conversation: Sequence[Placed], left: Sequence[Placed], target
     if any(placed.envelope["role"] != "system" for placed in left):
         return
     if any(placed.envelope["role"] != "system" for placed in conversation):
-        raise IncompatibleHistoryError(
-            "nothing but system messages is left of it" if left else "nothing is left of it",
-            turn=conversation[-1].turn,
-            fix='Its only turn is unfinished: export with incomplete="trim" or incomplete="synthesize", '
-            'or keep lone results with orphans="text".',
-        )
+        raise nothing_left(conversation, but="nothing but system messages" if left else "nothing")
     if not left or target.system == "apart":
         raise IncompatibleHistoryError(
             "it has nothing but system messages" if left else "it has no message",
             turn=None,
             fix="Add the message that comes next, or select at least one turn.",
         )
+
+
+def nothing_left(conversation: Sequence[Placed], *, but: str = "nothing") -> IncompatibleHistoryError:
+    """Return the error of a history of which the target takes no message."""
+    return IncompatibleHistoryError(
+        f"{but} is left of it",
+        turn=conversation[-1].turn,
+        fix='Its only turn is unfinished: export with incomplete="trim" or incomplete="synthesize", '
+        'or keep lone results with orphans="text".',
+    )
 
 
 def _open_turn(conversation: Sequence[Placed]) -> int | None:
@@ -388,4 +393,13 @@ _STEPS: Final[tuple[_Step, ...]] = (
     _alternate,
 )
 
-__all__ = ["CONCERNS", "CONTINUE", "OPENING", "PROFILE_LOSS", "Normalised", "normalise", "normaliser_losses"]
+__all__ = [
+    "CONCERNS",
+    "CONTINUE",
+    "OPENING",
+    "PROFILE_LOSS",
+    "Normalised",
+    "normalise",
+    "normaliser_losses",
+    "nothing_left",
+]

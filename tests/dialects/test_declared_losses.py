@@ -161,6 +161,9 @@ OWN_CASES: dict[tuple[str, str, str], Case] = {
     ("openai-responses", "R12", "dropped"): Case((user(text("hi", cache_hint={"type": "ephemeral"}), "x"),)),
     ("anthropic", "A13", "dropped"): Case((user("hi"), assistant(CITED))),
     ("anthropic", "A16", "dropped"): Case((user(text("hi", cache_hint={"type": "default"})),)),
+    ("anthropic", "A18", "dropped"): Case(
+        (user("hi"), assistant(call("a"), origin=CLAUDE), result("a", extras={"anthropic": {"agentId": "x"}}))
+    ),
     ("mistral", "M8", "dropped"): Case((user("hi", name="bob"),)),
 }
 """One history per loss that a dialect's own renderer declares."""

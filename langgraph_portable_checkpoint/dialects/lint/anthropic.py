@@ -68,13 +68,28 @@ RULES: Final = (
         text="role system stands only behind a user turn, and never first",
         source="platform.claude.com mid-conversation-system-messages",
     ),
-    Rule(id="A18", text="block types and sources are known ones", source="anthropic types and beta types"),
+    Rule(
+        id="A18",
+        text="block types, their keys and sources are known ones",
+        source="anthropic types and beta types; server error 'Extra inputs are not permitted'",
+    ),
 )
 
 ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
 TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 MAX_MESSAGES: Final = 100_000
 _ASSISTANT_ONLY: Final = frozenset({"tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use"})
+BLOCK_KEYS: Final[Mapping[str, frozenset[str]]] = {
+    "text": frozenset({"type", "text", "citations", "cache_control"}),
+    "thinking": frozenset({"type", "thinking", "signature"}),
+    "redacted_thinking": frozenset({"type", "data"}),
+    "tool_use": frozenset({"type", "id", "name", "input", "cache_control", "caller"}),
+    "server_tool_use": frozenset({"type", "id", "name", "input", "cache_control", "caller"}),
+    "tool_result": frozenset({"type", "tool_use_id", "content", "is_error", "cache_control"}),
+    "image": frozenset({"type", "source", "cache_control"}),
+    "document": frozenset({"type", "source", "cache_control", "title", "context", "citations"}),
+}
+"""Keys of blocks as requests take them. A native block with others, such as a stream's index, is spelled anew."""
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 
@@ -247,7 +262,10 @@ def _block(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
     check = _BLOCKS.get(str(kind))
     if not isinstance(kind, str):
         yield Finding(rule="A18", path=path, message="a block has no type")
-    elif check is not None:
+        return
+    for key in sorted(block.keys() - BLOCK_KEYS.get(kind, block.keys())):
+        yield Finding(rule="A18", path=f"{path}.{key}", message=f"{kind} has no such key")
+    if check is not None:
         yield from check(path, block)
 
 
