@@ -289,6 +289,8 @@ def fetch_media(core: Core, view: ThreadView, thread_id: str, refs: list[bytes],
     for ref, data in decoder.media.items():
         core.blobs.put(ref, data)
     _tell_lost(core, view, dict(zip(refs, table, strict=True)), decoder)
+    for ref in refs:
+        view.lost.pop(ref, None)
     view.lost.update(decoder.lost)
 
 
