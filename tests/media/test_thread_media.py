@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -233,8 +232,8 @@ def test_uploads_are_renewed_with_an_async_client_alone(make_saver: SaverFactory
 
 
 @pytest.fixture
-def shared(make_saver: SaverFactory, tmp_path: Path) -> Iterator[Any]:
-    yield make_saver(media_store=tmp_path)
+def shared(make_saver: SaverFactory, tmp_path: Path) -> Any:
+    return make_saver(media_store=tmp_path)
 
 
 def test_a_sweep_takes_what_no_thread_names_and_nothing_else(shared: Any, calls: Calls) -> None:

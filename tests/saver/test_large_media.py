@@ -59,8 +59,10 @@ def test_a_large_medium_takes_one_round_trip_and_is_no_argument_of_a_script(
     make_saver: SaverFactory, proxy: Proxy, calls: Calls
 ) -> None:
     saver = make_saver(proxy.url)
-    blobs = [b"small" * 1000]
-    place = put(calls, saver, *blobs)
+    blobs = [b"small" * 1000, b"less" * 1000, os.urandom(LARGE_BYTES)]
+    place = None
+    for count in (1, 2, 3):  # the client opens its connections: one for scripts, one for transactions
+        place = put(calls, saver, *blobs[:count], place=place)
     for data in (LARGE, os.urandom(LARGE_BYTES)):
         proxy.reset()
         blobs.append(data)
@@ -177,18 +179,20 @@ def test_a_full_server_takes_nothing_of_a_large_medium(full_server: Server, call
         assert [client.hgetall(key) for key in saver._core.layout.thread("t")[5:8]] == before
 
 
-def test_a_foreign_key_in_the_place_of_media_is_told_and_nothing_is_stored(
-    make_saver: SaverFactory, calls: Calls
-) -> None:
-    saver = make_saver()
+@pytest.mark.parametrize("part", [1, 6])
+def test_a_foreign_key_is_told_and_nothing_is_stored(make_any_saver: SaverFactory, calls: Calls, part: int) -> None:
+    saver = make_any_saver()
     place = put(calls, saver, b"first" * 1000)
-    with make_saver.room.client() as client:
-        client.delete(saver._core.layout.thread("t")[6])
-        client.set(saver._core.layout.thread("t")[6], b"not ours")
-    before = contents(make_saver)
+    foreign = saver._core.layout.thread("t")[part]
+    with make_any_saver.room.client() as client:
+        client.delete(foreign)
+        client.set(foreign, b"not ours")
+    before = contents(make_any_saver)
     with pytest.raises(WrongServerError):
-        put(calls, saver, place=place)
-    assert contents(make_saver) == before
+        put(calls, saver, b"first" * 1000, LARGE, place=place)
+    with pytest.raises(WrongServerError):
+        calls.put_writes(saver, place, [("shot", LARGE)], "task")
+    assert contents(make_any_saver) == before
 
 
 @pytest.mark.parametrize("share", [0.1, 0.9])
