@@ -113,6 +113,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
             now_ms=lambda: time.time_ns() // 1_000_000,
             ttl_ms=None if ttl_seconds is None else max(1, int(ttl_seconds * 1000)),
             on_conflict=on_conflict,
+            transactions=self._clients.transacts,
             conversation_channels=tuple(conversation_channels),
             blobs=BlobCache(),
             store=None if store is None else store_name(store),

@@ -71,6 +71,11 @@ class RequestReader:
             names.append(command)
         return names
 
+    @property
+    def within_request(self) -> bool:
+        """Whether the bytes so far end within a command."""
+        return bool(self._buffer)
+
     def _take(self) -> str | None:
         header, found, _ = self._buffer.partition(b"\r\n")
         if not found:
@@ -205,7 +210,8 @@ class _Link:
         traffic = self.proxy.traffic
         with self.proxy._lock:
             traffic.bytes_sent += len(data)
-            traffic.round_trips += self.answered
+            # Replies may overtake the rest of a long request; the client did not wait for them.
+            traffic.round_trips += self.answered and not self.reader.within_request
             traffic.commands += self.reader.feed(data)
             self.answered = False
 

@@ -383,7 +383,7 @@ def command_counts(client: redis.Redis) -> dict[str, int]:
 # What an ACL user of the saver needs, and nothing of @admin or @dangerous. Names as ACL SETUSER takes them.
 ACL_COMMANDS = (
     *("auth", "hello", "ping", "select", "client|setname"),
-    *("eval", "evalsha"),
+    *("eval", "evalsha", "multi", "exec"),
     *("exists", "get", "set", "unlink", "pexpire", "persist", "pttl"),
     *("hdel", "hexists", "hget", "hgetall", "hkeys", "hlen", "hmget", "hset", "hstrlen", "hvals"),
     *("zadd", "zrange", "zrangebylex", "zrem", "zrevrangebylex", "zscore"),

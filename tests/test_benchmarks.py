@@ -10,7 +10,7 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from benchmarks import compare, resume_cost
+from benchmarks import compare, large_media, resume_cost
 from benchmarks.conversation import CHECKPOINTS_PER_TURN, MESSAGES_PER_TURN, TEXT_BYTES, compile_graph, question
 from benchmarks.meters import SaverCpu, ServerMeter, count_cpu, counting_clients
 from benchmarks.report import PER_TURN, TOTALS
@@ -177,3 +177,11 @@ def test_resuming_calls_the_model_once_and_no_tool_where_running_again_calls_all
     assert (resumed.model_calls, resumed.tool_calls) == (1, 0)
     assert (again.model_calls, again.tool_calls) == (6, 3)
     assert resumed.read_bytes < again.read_bytes / 2
+
+
+def test_large_media_are_measured_beside_raw_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    large_media.main(["--sizes", "1", "--rounds", "2"])
+    rows = {row[1]: row for line in capsys.readouterr().out.splitlines() if (row := cells(line)) and "MiB" in row[0]}
+    assert all(float(rows[step][3]) > 0 for step in large_media.BASE)
+    assert 0.9 < float(rows["put"][4]) <= 4
+    assert 0.9 < float(rows["read, cold"][4]) <= 4

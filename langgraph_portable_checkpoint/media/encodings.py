@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter
 
@@ -19,6 +21,9 @@ _STANDARD_TO_URLSAFE: Final = bytes.maketrans(b"+/", b"-_")
 _HEAD_CHARS: Final = 64
 _ALPHABET_CHARS: Final = 4096
 """Among so many characters of base64, one tells the alphabets apart, nearly always."""
+
+_pybase64: Final[Any] = import_module("pybase64") if find_spec("pybase64") else None
+"""Of the extra "speed": ten to twenty times as fast as the standard library, in both directions."""
 
 
 class Encoded(NamedTuple):
@@ -118,23 +123,48 @@ def _decode_canonical(text: str, *, urlsafe: bool) -> bytes | None:
 def _decode_with_binascii(text: str) -> bytes:
     if not _is_urlsafe(text):
         return binascii.a2b_base64(text, strict_mode=True)
+    _refuse_both_alphabets(text)
+    return binascii.a2b_base64(text.encode("ascii").translate(_URLSAFE_TO_STANDARD), strict_mode=True)
+
+
+def _decode_with_pybase64(text: str) -> bytes:
+    if not _is_urlsafe(text):
+        return bytes(_pybase64.b64decode(text, validate=True))
+    _refuse_both_alphabets(text)
+    return bytes(_pybase64.b64decode(text, altchars=b"-_", validate=True))
+
+
+def _refuse_both_alphabets(text: str) -> None:
     if "+" in text or "/" in text:
         raise ValueError("both alphabets in one text")
-    return binascii.a2b_base64(text.encode("ascii").translate(_URLSAFE_TO_STANDARD), strict_mode=True)
 
 
 _PYDANTIC: Final = TypeAdapter(bytes, config=ConfigDict(val_json_bytes="base64"))
 """Decodes four times as fast as binascii, both alphabets, as strictly; older versions do not know the option."""
-_decode_strictly: Final[Callable[[str], bytes]] = (
-    _PYDANTIC.validate_strings if _PYDANTIC.validate_strings("+/+/") == b"\xfb\xff\xbf" else _decode_with_binascii
-)
 
 
-def _encode_base64(data: bytes) -> str:
+def _fastest_decoder() -> Callable[[str], bytes]:
+    if _pybase64 is not None:
+        return _decode_with_pybase64
+    knows_the_option = _PYDANTIC.validate_strings("+/+/") == b"\xfb\xff\xbf"
+    return _PYDANTIC.validate_strings if knows_the_option else _decode_with_binascii
+
+
+_decode_strictly: Final[Callable[[str], bytes]] = _fastest_decoder()
+
+
+def _encode_with_binascii(data: bytes) -> str:
     return binascii.b2a_base64(data, newline=False).decode("ascii")
 
 
+_encode_base64: Final[Callable[[bytes], str]] = (
+    _encode_with_binascii if _pybase64 is None else _pybase64.b64encode_as_string
+)
+
+
 def _encode_urlsafe(data: bytes) -> str:
+    if _pybase64 is not None:
+        return str(_pybase64.b64encode_as_string(data, altchars=b"-_"))
     return binascii.b2a_base64(data, newline=False).translate(_STANDARD_TO_URLSAFE).decode("ascii")
 
 

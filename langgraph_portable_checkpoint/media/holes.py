@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any, Literal
 
 from langchain_core.messages import BaseMessage
@@ -48,6 +49,13 @@ class Hole:
     message: BaseMessage | None = dataclasses.field(default=None, repr=False)
     ref: Any = None
     leaf: Leaf | None = dataclasses.field(default=None, repr=False, compare=False)
+
+    def sha256(self) -> bytes:
+        """Digest the bytes, on the way in; once per object where its leaf remembers."""
+        assert self.data is not None
+        if self.leaf is None:
+            return sha256(self.data).digest()
+        return self.leaf.digest(b"", lambda data, _key: sha256(data).digest())
 
     def to_wire(self, ref: bytes | str) -> list[Any]:
         """Return what is stored: msgpack types only, and none of the content.

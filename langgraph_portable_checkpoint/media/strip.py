@@ -25,7 +25,7 @@ class Taken(NamedTuple):
     holes: tuple[Hole, ...]
     """What is stored apart."""
     reports: tuple[MediaReport, ...]
-    """What was stripped, or was too large to stay inline; `message` and `turn` are the caller's to add."""
+    """What was stripped, or was too large to stay inline; `message` is the caller's to add."""
 
 
 def take_out(value: Any, policy: MediaPolicy, *, known: KnownLeaves | None = None) -> Taken:
@@ -77,7 +77,9 @@ def _reason(hole: Hole, policy: MediaPolicy) -> Any:
 def _report(hole: Hole, policy: MediaPolicy) -> MediaReport:
     reason = _reason(hole, policy)
     source = "preserve_media" if reason == "stripped" and not policy.preserve_media else None
-    return MediaReport(reason=reason, mime_type=hole.mime_type, size_bytes=hole.size_bytes, source=source)
+    return MediaReport(
+        reason=reason, mime_type=hole.mime_type, size_bytes=hole.size_bytes, sha256=hole.sha256().hex(), source=source
+    )
 
 
 def _outside(holes: tuple[Hole, ...], stripped: list[Hole]) -> tuple[Hole, ...]:

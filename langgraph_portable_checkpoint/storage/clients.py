@@ -59,6 +59,7 @@ class Clients:
         async_client: A ready asyncio client; the caller's to close.
         make: Makes a blocking client.
         make_async: Makes an asyncio client for the running event loop.
+        cluster: Whether those that are made are a cluster's.
     """
 
     def __init__(
@@ -68,7 +69,10 @@ class Clients:
         async_client: Any = None,
         make: Make | None = None,
         make_async: Make | None = None,
+        cluster: bool = False,
     ) -> None:
+        self.transacts = not (cluster or is_cluster(client) or is_cluster(async_client))
+        """Whether all clients can send MULTI and EXEC."""
         self._client = client
         self._sessions: Sessions | None = None
         self._async_client = async_client
@@ -89,6 +93,7 @@ class Clients:
             return cls(
                 make=partial(redis.RedisCluster.from_url, url),
                 make_async=partial(redis.asyncio.RedisCluster.from_url, url),
+                cluster=True,
             )
         pool = {"max_connections": POOL_SIZE, "timeout": POOL_WAIT_SECONDS}
         return cls(

@@ -42,7 +42,9 @@ def evaluate(script: Script) -> tuple[Any, ...]:
 
 
 def _spell(call: Script | Command) -> tuple[Any, ...]:
-    return evalsha(call) if isinstance(call, Script) else call.args
+    if isinstance(call, Script):
+        return evaluate(call) if call.by_source else evalsha(call)
+    return call.args
 
 
 class BlockingDriver:

@@ -22,6 +22,8 @@ class Script:
     keys: tuple[bytes, ...]
     args: tuple[bytes | int, ...]
     writes: bool = True
+    by_source: bool = False
+    """Whether it is sent whole, not named by its SHA-1: within a transaction it cannot be sent again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,10 +158,14 @@ class Encoder:
             entries += [self._blob(key), self._value(element, EMPTY, depth + 1)[0]]
         return self._sequence(entries, previous, DICT)
 
-    def _take_out(self, value: Any) -> tuple[Any, Sequence[Any]]:
+    def _take_out(self, value: Any, message_id: Any = None) -> tuple[Any, Sequence[Any]]:
         taken = self.codec.walk.take_out(value)
-        self.sink.reports += [report.to_wire() for report in taken.reports]
+        self._tell([report.to_wire() for report in taken.reports], message_id)
         return taken.value, taken.holes
+
+    def _tell(self, reports: list[dict[str, Any]], message_id: Any) -> None:
+        named = {"message": message_id} if type(message_id) is str else {}
+        self.sink.reports += [{**report, **named} for report in reports]
 
     def _sequence(self, entries: list[Entry], previous: Sequenced, form: int) -> tuple[Entry, Sequenced]:
         made = sequence(entries, previous, leaf=self._leaf, inner=self._inner)
@@ -229,16 +233,21 @@ class Encoder:
             return self._new_message(message, None)
         taken = None
         if is_heavy(message):
-            taken = self._take_out(message.model_dump())
+            taken = self._take_out(message.model_dump(), message.id)
             name = name_of_taken(message, *taken)
         else:
             name = fingerprint(message)
         digest = None if name is None else self.known.get(name)
         if digest is not None and self._has(digest):
+            if digest in self.known.told:
+                self._tell(self.known.told[digest], message.id)
             return Entry(None, (digest,))
+        before = len(self.sink.reports)
         entry = self._new_message(message, taken)
         if name is not None and entry.wire is None:
             self._remember(name, entry.refs[0])
+            if len(self.sink.reports) > before:
+                self.known.tell(entry.refs[0], self.sink.reports[before:])
         return entry
 
     def _has(self, digest: bytes) -> bool:
@@ -263,7 +272,7 @@ class Encoder:
         if not _has_text_id(message):
             return self._blob_of_message(message)
         kind = type(message)
-        fields, holes = taken or self._take_out(message.model_dump())
+        fields, holes = taken or self._take_out(message.model_dump(), message.id)
         fields = _emptied(fields, holes)
         try:
             envelope = fields_to_envelope(kind.__module__, kind.__name__, fields)

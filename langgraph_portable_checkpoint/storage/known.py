@@ -34,6 +34,8 @@ class KnownMessages:
     def __init__(self) -> None:
         self._digests: dict[bytes, bytes] = {}
         self._unconfirmed: dict[bytes, bytes] = {}
+        self.told: dict[bytes, list[dict[str, Any]]] = {}
+        """What the media policy could not keep of a message, by its digest: to be said again once it has an id."""
 
     def get(self, name: bytes) -> bytes | None:
         """Find the digest of a message by its name."""
@@ -43,6 +45,11 @@ class KnownMessages:
         """Remember a message."""
         self._digests[name] = digest
         _trim(self._digests, MAX_DIGESTS)
+
+    def tell(self, digest: bytes, reports: list[dict[str, Any]]) -> None:
+        """Remember what is to be said of a message."""
+        self.told[digest] = reports
+        _trim(self.told, MAX_DIGESTS)
 
     def send(self, digest: bytes, data: bytes) -> None:
         """Remember an item that is being sent: the same message may be sent again before the server has answered."""
@@ -60,7 +67,7 @@ class KnownMessages:
             self._unconfirmed.pop(digest, None)
 
 
-def _trim(table: dict[bytes, bytes], limit: int) -> None:
+def _trim(table: dict[bytes, Any], limit: int) -> None:
     if len(table) > limit:
         with suppress(KeyError, RuntimeError, StopIteration):  # another thread was quicker
             del table[next(iter(table))]

@@ -12,7 +12,7 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from typing import Any, Final
 
 import ormsgpack
@@ -104,9 +104,7 @@ def name_of_taken(message: BaseMessage, fields: Any, holes: Sequence[Any]) -> by
 
 def sha256_of(hole: Any) -> bytes:
     """Digest the bytes of a media hole, once per object."""
-    if hole.leaf is None:
-        return sha256(hole.data).digest()
-    digest: bytes = hole.leaf.digest(b"", lambda data, _key: sha256(data).digest())
+    digest: bytes = hole.sha256()
     return digest
 
 

@@ -36,11 +36,15 @@ def canonical(text: str) -> bytes | None:
     return None
 
 
-@pytest.fixture(params=["pydantic", "binascii"])
+@pytest.fixture(params=["pybase64", "pydantic", "binascii"])
 def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways to decode: the fast one, and the one for versions that lack it."""
-    if request.param == "binascii":
-        monkeypatch.setattr(encodings, "_decode_strictly", encodings._decode_with_binascii)
+    """The ways to decode and encode: the fastest, the one without the extra, and the one for old versions."""
+    pytest.importorskip("pybase64")
+    decoders = {"pydantic": encodings._PYDANTIC.validate_strings, "binascii": encodings._decode_with_binascii}
+    if request.param in decoders:
+        monkeypatch.setattr(encodings, "_pybase64", None)
+        monkeypatch.setattr(encodings, "_decode_strictly", decoders[request.param])
+        monkeypatch.setattr(encodings, "_encode_base64", encodings._encode_with_binascii)
 
 
 @pytest.mark.usefixtures("decoder")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import hashlib
 from typing import Any
 
 import pytest
@@ -95,7 +96,7 @@ def test_stripping_leaves_texts_and_reports_each() -> None:
     taken = take_out(value, MediaPolicy(mode="strip"))
     assert taken.value == {"content": [REMOVED, {"type": "text", "text": "see"}], "id": "1"}
     assert [report.to_wire() for report in taken.reports] == [
-        {"reason": "stripped", "mime_type": "image/png", "size_bytes": 136}
+        {"reason": "stripped", "mime_type": "image/png", "size_bytes": 136, "sha256": hashlib.sha256(PNG).hexdigest()}
     ]
     assert taken.holes == ()
     assert value == before

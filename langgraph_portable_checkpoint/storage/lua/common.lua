@@ -141,6 +141,23 @@ local function store_pairs(key, at)
   return last + 1
 end
 
+-- Take back blobs that came just before, in the same transaction; those that the thread had are in its media table.
+local function take_back(sent)
+  for at = 1, #sent, 16 do
+    local ref = string.sub(sent, at, at + 15)
+    if redis.call('HEXISTS', MEDIA, ref) == 0 then redis.call('HDEL', BLOBS, ref) end
+  end
+end
+
+-- Run what stores a call; when it refuses or fails, the blobs sent before it go.
+local function with_sent(sent, store)
+  if sent == '' then return store() end
+  local done, reply = pcall(store)
+  if not done or reply[1] ~= 'ok' then pcall(take_back, sent) end
+  if not done then error(reply, 0) end
+  return reply
+end
+
 -- Agree with the client on the thread's generation. Returns nil when agreed, else the reply to give.
 local function agree(expected, fresh, aux, thread_id)
   local found = redis.call('HMGET', META, 'g', 'k')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Final
@@ -11,6 +11,7 @@ from ...errors import (
     CorruptRecordError,
     PlaintextRecordError,
     SaverClosedError,
+    ServerReadOnlyError,
     ThreadDeletedError,
     TurnInProgressError,
     WrongServerError,
@@ -24,6 +25,7 @@ from ..known import Flats, KnownMessages
 from ..layout import Layout, run_digest, split_place
 from ..records import CheckpointRecord, load_checkpoint, open_checkpoint
 from ..view import ThreadView, Views
+from .large import MediaArgs, answer_of, forbids_transactions, in_transaction, large_of
 
 TOMBSTONE_TTL_MS: Final = 3_600_000
 MAX_ATTEMPTS: Final = 5
@@ -64,6 +66,8 @@ class Core:
     """Told the report entry of each medium that a read could not get."""
     conversation_channels: tuple[str, ...] = ("messages",)
     on_conflict: str = "allow"
+    transactions: bool = True
+    """Whether the clients can send MULTI and EXEC; those of a cluster cannot."""
     closed: bool = False
 
     def with_codec(self, codec: ValueCodec) -> Core:
@@ -178,10 +182,18 @@ def unpair(flat: Iterable[bytes]) -> dict[bytes, bytes]:
     return dict(zip(listed[::2], listed[1::2], strict=True))
 
 
-def registered(core: Core, thread_id: str, script: Script, run_id: str | None, *, fresh: bool) -> Program[Any]:
+def registered(
+    core: Core, thread_id: str, script: Script, run_id: str | None, *, fresh: bool, large: Mapping[bytes, bytes]
+) -> Program[Any]:
     """Run a writing script; a thread or run that this client meets first is registered before it, in the same batch.
 
     A registration whose write is refused is taken back, unless someone has renewed it since.
+
+    Args:
+        large: Blobs that go before the script, in one transaction with it.
+
+    Returns:
+        The script's reply; None where this user may use no transactions: from now on blobs are arguments of scripts.
     """
     calls: list[Script | Command] = []
     name = thread_id.encode()
@@ -192,12 +204,23 @@ def registered(core: Core, thread_id: str, script: Script, run_id: str | None, *
     if run_id is not None:
         digest = run_digest(run_id)
         calls.append(Command(("ZADD", core.layout.run_index(core.layout.shard_of(digest)), 0, digest + name)))
-    if not calls:
-        return (yield script)
-    replies = yield Batch((*calls, script))
-    if fresh and replies[-1][0] in (b"deleted", b"leased"):
+    reply = yield from _sent(core, calls, script, large)
+    if fresh and reply is not None and reply[0] in (b"deleted", b"leased"):
         yield Batch((Script("forget", (shard,), (now + 1, name)),))
-    return replies[-1]
+    return reply
+
+
+def _sent(core: Core, calls: Sequence[Script | Command], script: Script, large: Mapping[bytes, bytes]) -> Program[Any]:
+    if not large:
+        return (yield Batch((*calls, script)))[-1] if calls else (yield script)
+    try:
+        replies = yield Batch((*calls, *in_transaction(script, large)))
+    except ServerReadOnlyError as refusal:
+        if not forbids_transactions(refusal):
+            raise
+        core.transactions = False
+        return None
+    return answer_of(replies)
 
 
 def broken(thread_id: str) -> CorruptRecordError:
@@ -274,6 +297,8 @@ def fetch_media(core: Core, view: ThreadView, thread_id: str, refs: list[bytes],
     for ref, data in decoder.media.items():
         core.blobs.put(ref, data)
     _tell_lost(core, view, dict(zip(refs, table, strict=True)), decoder)
+    for ref in refs:
+        view.lost.pop(ref, None)
     view.lost.update(decoder.lost)
 
 
@@ -354,7 +379,7 @@ def _stored_digest(media: NewMedia, stored: bytes) -> str:
     return (media.sha256 if stored is media.data else sha256(stored).digest()).hex()
 
 
-def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[list[bytes | int]]:
+def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[MediaArgs]:
     """Spell the blobs and media table records of a call. No call, or one to the external media store."""
     stored = {ref: seal_blob(view, ref, media.data) for ref, media in sink.media.items()}
     refs: list[str | None] = [None] * len(stored)
@@ -376,7 +401,10 @@ def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[list[bytes |
     for report in sink.reports:
         name = b"report" + digest_of(pack(report), view.secrets.key)
         records[name] = seal_media_record(view, name, report)
-    return [*pairs({} if core.store is not None else stored), *pairs(records)]
+    own = stored if core.store is None else {}
+    large = large_of(own) if core.transactions else {}
+    small = {ref: data for ref, data in own.items() if ref not in large}
+    return MediaArgs(large, [b"".join(large), *pairs(small), *pairs(records)])
 
 
 def read_record(core: Core, parsed: Parsed, decoder: Decoder) -> CheckpointRecord:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
-from ..effects import Batch, Command, Program
+from ..effects import Batch, Command, MediaPut, Program
 from ..items import digest_of, media_ref, pack
+from ..view import ThreadView
 from .core import Core, fetch_media, open_media_record, pairs, seal_blob, seal_media_record
 
 REPORT: Final = b"report"
+UPLOAD: Final = b"upload:"
+"""Starts the names of records of provider uploads that no message of the thread carries as bytes."""
+CHECK_BYTES: Final = 64 * 2**20
+"""So much is read at once to be checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +61,47 @@ def read_media(core: Core, thread_id: str) -> Program[StoredMedia | None]:
     )
 
 
-def check_media(core: Core, thread_id: str, refs: Sequence[bytes]) -> Program[Mapping[bytes, str]]:
-    """Read blobs and check them; returns ref -> why for those that cannot be had."""
-    meta = (yield Batch((Command(("HMGET", core.layout.thread(thread_id)[0], b"g", b"k")),)))[0]
-    if meta[0] is None:
+def check_media(core: Core, thread_id: str, stored: StoredMedia) -> Program[Mapping[bytes, str]]:
+    """Read blobs and check them, some at a time; returns ref -> why for those that cannot be had."""
+    view = yield from _view(core, thread_id)
+    if view is None:
         return {}
-    view = core.view_of(meta[0], meta[1] or b"", thread_id)
-    decoder = core.decoder(view, thread_id, {})
-    yield from fetch_media(core, view, thread_id, list(refs), decoder)
-    return decoder.lost
+    lost: dict[bytes, str] = {}
+    for refs in _batches(stored):
+        decoder = core.decoder(view, thread_id, {})
+        yield from fetch_media(core, view, thread_id, refs, decoder)
+        lost.update(decoder.lost)
+    return lost
+
+
+def _batches(stored: StoredMedia) -> Iterator[list[bytes]]:
+    """Group the media whose bytes somebody should have, so that no group is too large to hold."""
+    batch: list[bytes] = []
+    batch_bytes = 0
+    for ref, record in stored.records.items():
+        if ref.startswith(UPLOAD) and record.get("store") is None:
+            continue
+        told = record.get("size_bytes")
+        size_bytes = told if isinstance(told, int) else 0
+        if batch and batch_bytes + size_bytes > CHECK_BYTES:
+            yield batch
+            batch, batch_bytes = [], 0
+        batch.append(ref)
+        batch_bytes += size_bytes
+    if batch:
+        yield batch
+
+
+def _view(core: Core, thread_id: str) -> Program[ThreadView | None]:
+    (meta,) = yield Batch((Command(("HMGET", core.layout.thread(thread_id)[0], b"g", b"k")),))
+    return None if meta[0] is None else core.view_of(meta[0], meta[1] or b"", thread_id)
 
 
 def fetch_blob(core: Core, thread_id: str, ref: bytes) -> Program[bytes | None]:
     """Read the bytes of one medium; None when they cannot be had."""
-    meta = (yield Batch((Command(("HMGET", core.layout.thread(thread_id)[0], b"g", b"k")),)))[0]
-    if meta[0] is None:
+    view = yield from _view(core, thread_id)
+    if view is None:
         return None
-    view = core.view_of(meta[0], meta[1] or b"", thread_id)
     decoder = core.decoder(view, thread_id, {})
     yield from fetch_media(core, view, thread_id, [ref], decoder)
     return decoder.media.get(ref)
@@ -92,10 +121,9 @@ def write_media(
         False when there is no such thread.
     """
     keys = core.layout.thread(thread_id)
-    meta = (yield Batch((Command(("HMGET", keys[0], b"g", b"k")),)))[0]
-    if meta[0] is None:
+    view = yield from _view(core, thread_id)
+    if view is None:
         return False
-    view = core.view_of(meta[0], meta[1] or b"", thread_id)
     sealed = {ref: seal_media_record(view, ref, record) for ref, record in records.items()}
     for report in reports:
         name = REPORT + digest_of(pack(report), view.secrets.key)
@@ -109,9 +137,27 @@ def write_media(
     return True
 
 
-def ref_of(core: Core, thread_id: str, data: bytes) -> Program[bytes]:
-    """Name bytes as the thread does."""
-    meta = (yield Batch((Command(("HMGET", core.layout.thread(thread_id)[0], b"g", b"k")),)))[0]
-    if meta[0] is None:
-        return media_ref(sha256(data).digest(), b"")
-    return media_ref(sha256(data).digest(), core.view_of(meta[0], meta[1] or b"", thread_id).secrets.key)
+@dataclass(frozen=True, slots=True)
+class KeptBytes:
+    """Where the bytes of an upload are, or are to be."""
+
+    name: bytes
+    """Of their record."""
+    store: str
+    ref: str | None = None
+    blobs: Mapping[bytes, bytes] = field(default_factory=dict)
+    """What is still to be written into the thread's own keys."""
+
+
+def keep_bytes(core: Core, thread_id: str, data: bytes, mime_type: str | None) -> Program[KeptBytes]:
+    """Put bytes into the external media store, or say how they are kept in the thread. One call, one more for a store.
+
+    Where bodies are sealed they stay in the thread, since a shared store names blobs by what it holds.
+    """
+    view = yield from _view(core, thread_id)
+    digest = sha256(data)
+    name = UPLOAD + media_ref(digest.digest(), view.secrets.key if view is not None else b"")
+    if core.store is None or core.codec.sealer.sealed:
+        return KeptBytes(name, "redis", blobs={name: data})
+    (ref,) = yield MediaPut(((digest.hexdigest(), mime_type, data),))
+    return KeptBytes(name, core.store, ref)

@@ -21,6 +21,7 @@ from ..records import WriteRecord, dump_checkpoint, dump_write, task_name, write
 from ..sequences import Entry, Sequenced
 from ..view import HeldRecord, ThreadView
 from .core import MAX_ATTEMPTS, Core, broken, media_args, open_record, pairs, read_record, refuse, registered, unpair
+from .large import MediaArgs
 from .stops import mark_stop, settle_stop, stopped
 from .turns import Tail, TurnWrite, all_messages, conversation_of, plan, turn_field
 
@@ -61,7 +62,9 @@ def put(
         media = yield from media_args(core, view, call.sink)
         script = call.script(metadata, values, turns, media, fresh=fresh, token=token)
         run_id = _new_run(view, metadata)
-        reply = yield from registered(core, thread_id, script, run_id, fresh=fresh)
+        reply = yield from registered(core, thread_id, script, run_id, fresh=fresh, large=media.large)
+        if reply is None:
+            continue
         refuse(reply, thread_id)
         if reply[0] == b"conflict":
             raise ConflictError(
@@ -177,7 +180,7 @@ class _Put:
         metadata: Mapping[str, Any],
         values: dict[str, Entry],
         turns: TurnWrite | None,
-        media: list[bytes | int],
+        media: MediaArgs,
         *,
         fresh: bool,
         token: bytes,
@@ -211,8 +214,8 @@ class _Put:
             run_digest(run_id) if isinstance(run_id, str) else b"",
             self.core.on_conflict.encode(),
             turns.extends if turns else b"",
+            *media.rest,
             *pairs(self.sink.items),
-            *media,
             *_turn_args(turns),
         ]
         return Script("put", self.core.layout.thread(self.thread_id), tuple(args))
@@ -329,12 +332,15 @@ def put_writes(
         if stop:
             view.stops.add(place)
         marked = mark_stop(core, view, thread_id, place, task_id, writes) if stop else None
-        stored = [*pairs(sink.items), *(yield from media_args(core, view, sink))]
+        media = yield from media_args(core, view, sink)
+        stored = [*media.rest, *pairs(sink.items)]
         head = _head_of_writes(core, view, thread_id, place, fresh=fresh, token=token)
         task = task_name(task_id, view.secrets)
         args = (*head, task, *stored, *_frame_args(view, place, frames), *_marked_args(place, marked))
         script = Script("write", core.layout.thread(thread_id), args)
-        reply = yield from registered(core, thread_id, script, None, fresh=fresh)
+        reply = yield from registered(core, thread_id, script, None, fresh=fresh, large=media.large)
+        if reply is None:
+            continue
         refuse(reply, thread_id)
         if reply[0] == b"ok":
             core.stored(view, sink)

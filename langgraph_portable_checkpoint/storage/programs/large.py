@@ -1,0 +1,52 @@
+"""Large blobs: taken to the server as plain commands, in one transaction with the script that names them.
+
+A script's argument is copied three times on its way into a key, each time into fresh memory; a plain command's once.
+The blobs stand before the script, which takes them back when it refuses the call. See docs/decisions.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from ...errors import StorageError
+from ..effects import Command, Script
+from ..failures import translate
+
+LARGE_BYTES: Final = 256 * 1024
+"""From here on, what is saved in copies is more than three further commands cost."""
+
+
+class MediaArgs(NamedTuple):
+    """What a call stores of media."""
+
+    large: Mapping[bytes, bytes]
+    """Blobs that go before the script."""
+    rest: list[bytes | int]
+    """The script's own arguments: the refs of those, then counted pairs of small blobs and of media table records."""
+
+
+def large_of(blobs: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """Pick the blobs that are better stored by plain commands."""
+    return {ref: data for ref, data in blobs.items() if len(data) >= LARGE_BYTES}
+
+
+def in_transaction(script: Script, large: Mapping[bytes, bytes]) -> tuple[Command | Script, ...]:
+    """Spell a script with its large blobs, all or nothing, to stand at the end of a batch."""
+    pairs = [part for blob in large.items() for part in blob]
+    store = Command(("HSET", script.keys[6], *pairs))
+    return (Command(("MULTI",)), store, replace(script, by_source=True), Command(("EXEC",)))
+
+
+def answer_of(replies: Sequence[Any]) -> Any:
+    """Return the script's reply of a batch that ends in `in_transaction`; raise what went wrong inside."""
+    for reply in replies[-1]:
+        if isinstance(reply, Exception):
+            raise translate(reply) or reply
+    return replies[-1][-1]
+
+
+def forbids_transactions(refusal: StorageError) -> bool:
+    """Tell whether this user may not start a transaction at all."""
+    return "'multi'" in str(refusal).lower()

@@ -1,0 +1,312 @@
+"""Provider uploads of threads: remembered with their bytes, and renewed before a turn.
+
+Owns how a thread's media table is read and written for that; `media.uploads` decides what becomes of each upload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from hashlib import blake2b, sha256
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
+from langgraph.checkpoint.base.id import uuid6
+
+from .envelope.facts import fact_of_message
+from .envelope.turns import spans
+from .errors import ThreadNotFoundError
+from .media.hooks import MediaHooks
+from .media.table import MediaRecord, MediaReport, MediaTable, Upload
+from .media.uploads import Refreshed, arefresh_uploads, plan_upload, refresh_uploads
+from .storage.layout import checked_id
+from .storage.programs import media_table as programs
+from .storage.programs.media_table import UPLOAD, StoredMedia
+
+if TYPE_CHECKING:
+    from .media.policy import MediaPolicy
+    from .storage.effects import Program
+    from .storage.programs.core import Core
+
+T = TypeVar("T")
+ROOT: Final = {"checkpoint_ns": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class _Media:
+    """A thread's media table, with the names that its records are stored under."""
+
+    stored: StoredMedia
+    names: Mapping[str, bytes]
+    records: Mapping[bytes, MediaRecord]
+
+    @property
+    def table(self) -> MediaTable:
+        return MediaTable(self.records.values())
+
+    def name_of(self, record: MediaRecord) -> bytes:
+        """Find or make the name of a record."""
+        keys = (*([record.sha256] if record.sha256 else []), *(upload.uri for upload in record.uploads))
+        found = next((self.names[key] for key in keys if key in self.names), None)
+        return found or UPLOAD + blake2b(keys[-1].encode(), digest_size=16).digest()
+
+
+def _media(stored: StoredMedia, where: str) -> _Media:
+    records = {name: MediaRecord.from_wire(wire, where=where) for name, wire in stored.records.items()}
+    names = {
+        key: name
+        for name, record in records.items()
+        for key in (record.sha256, *(upload.uri for upload in record.uploads))
+        if key is not None
+    }
+    return _Media(stored, names, records)
+
+
+class UploadMethods:
+    """Uploads of a saver."""
+
+    _core: Core
+    media_policy: MediaPolicy
+    media_hooks: MediaHooks
+    media_store: Any
+
+    def _run(self, program: Program[T]) -> T:
+        raise NotImplementedError
+
+    async def _arun(self, program: Program[T]) -> T:
+        raise NotImplementedError
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        raise NotImplementedError
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        raise NotImplementedError
+
+    def put(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: Any, new_versions: Any) -> RunnableConfig:
+        raise NotImplementedError
+
+    async def aput(
+        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: Any, new_versions: Any
+    ) -> RunnableConfig:
+        raise NotImplementedError
+
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        raise NotImplementedError
+
+    def _read(self, thread_id: str) -> Program[_Media]:
+        stored = yield from programs.read_media(self._core, checked_id("thread_id", thread_id))
+        if stored is None:
+            raise ThreadNotFoundError(f"there is no thread {thread_id!r}; media are known once it has a checkpoint.")
+        return _media(stored, f"thread {thread_id!r}")
+
+    def record_upload(
+        self,
+        thread_id: str,
+        uri: str,
+        *,
+        data: bytes | None = None,
+        mime_type: str | None = None,
+        provider: str | None = "google",
+        account: str | None = None,
+        uploaded_at: datetime | None = None,
+        expires_at: datetime | None = None,
+    ) -> MediaRecord:
+        """Remember a file that was uploaded to a provider, with its bytes where the policy lets them be kept.
+
+        Args:
+            uri: What messages name.
+            data: The bytes; without them the upload cannot be renewed. They go to the external media store, if there
+                is one, else they stay with the thread, up to the policy's `max_inline_bytes`.
+            expires_at: When the provider drops it; None: unknown, it is asked for before use.
+            account: A hint for the key that it is bound to.
+
+        Raises:
+            ThreadNotFoundError: the thread has no checkpoint yet.
+        """
+        upload = _upload(uri, provider, account, uploaded_at, expires_at)
+        return self._run(self._record(thread_id, upload, data, mime_type))
+
+    async def arecord_upload(
+        self,
+        thread_id: str,
+        uri: str,
+        *,
+        data: bytes | None = None,
+        mime_type: str | None = None,
+        provider: str | None = "google",
+        account: str | None = None,
+        uploaded_at: datetime | None = None,
+        expires_at: datetime | None = None,
+    ) -> MediaRecord:
+        """Remember a file that was uploaded to a provider; see `record_upload`."""
+        upload = _upload(uri, provider, account, uploaded_at, expires_at)
+        return await self._arun(self._record(thread_id, upload, data, mime_type))
+
+    def _record(
+        self, thread_id: str, upload: Upload, data: bytes | None, mime_type: str | None
+    ) -> Program[MediaRecord]:
+        media = yield from self._read(thread_id)
+        plan = plan_upload(
+            media.table,
+            upload,
+            policy=self.media_policy,
+            external=self._core.store is not None,
+            sha256=sha256(data).hexdigest() if data is not None else None,
+            mime_type=mime_type,
+            size_bytes=len(data) if data is not None else None,
+        )
+        record, name = plan.record, media.name_of(plan.record)
+        blobs: Mapping[bytes, bytes] = {}
+        if plan.keep_bytes and data is not None and record.sha256 not in media.names:
+            kept = yield from programs.keep_bytes(self._core, thread_id, data, mime_type)
+            record, name, blobs = replace(record, store=kept.store, ref=kept.ref), kept.name, kept.blobs
+        reports = [plan.report.to_wire()] if plan.report else []
+        yield from programs.write_media(
+            self._core, thread_id, records={name: record.to_wire()}, reports=reports, blobs=blobs
+        )
+        return record
+
+    def refresh_uploads(
+        self,
+        thread_id: str,
+        *,
+        upload: Callable[[bytes, MediaRecord], Upload | str],
+        check: Callable[[Upload], bool] | None = None,
+        account: str | None = None,
+        recheck: bool = False,
+        now: datetime | None = None,
+        channel: str = "messages",
+    ) -> Refreshed:
+        """Renew provider uploads that have expired, before a turn that would send them.
+
+        Dead URIs whose bytes are known are uploaded again, and messages and table rewritten; others become
+        placeholders.
+        The rewritten messages are a new head (metadata source "update"); nothing older changes.
+
+        Args:
+            upload: Uploads bytes, returns the new URI or Upload.
+            check: Asks the provider whether a URI without a recorded expiry still works.
+            account: The account that the next request uses.
+            recheck: Ask for every URI, whatever is recorded.
+        """
+        head = _head(self.get_tuple({"configurable": {**ROOT, "thread_id": thread_id}}), thread_id)
+        media = self._run(self._read(thread_id))
+        refreshed = refresh_uploads(
+            _messages(head, channel),
+            media.table,
+            now=now or datetime.now(UTC),
+            fetch=lambda record: self._run(programs.fetch_blob(self._core, thread_id, media.name_of(record))),
+            upload=upload,
+            check=check,
+            account=account,
+            recheck=recheck,
+            turns=_turns(head, channel),
+            hooks=self.media_hooks,
+        )
+        self._run(self._note(thread_id, media, refreshed.records))
+        if refreshed.changed:
+            self.put(*_amended(self, head, {channel: list(refreshed.values)}))
+        self._run(self._note(thread_id, media, reports=refreshed.reports))
+        return refreshed
+
+    async def arefresh_uploads(
+        self,
+        thread_id: str,
+        *,
+        upload: Callable[[bytes, MediaRecord], Upload | str | Awaitable[Upload | str]],
+        check: Callable[[Upload], bool | Awaitable[bool]] | None = None,
+        account: str | None = None,
+        recheck: bool = False,
+        now: datetime | None = None,
+        channel: str = "messages",
+    ) -> Refreshed:
+        """Renew provider uploads; see `refresh_uploads`. The callables may be coroutine functions."""
+        head = _head(await self.aget_tuple({"configurable": {**ROOT, "thread_id": thread_id}}), thread_id)
+        media = await self._arun(self._read(thread_id))
+        refreshed = await arefresh_uploads(
+            _messages(head, channel),
+            media.table,
+            now=now or datetime.now(UTC),
+            fetch=lambda record: self._arun(programs.fetch_blob(self._core, thread_id, media.name_of(record))),
+            upload=upload,
+            check=check,
+            account=account,
+            recheck=recheck,
+            turns=_turns(head, channel),
+            hooks=self.media_hooks,
+        )
+        await self._arun(self._note(thread_id, media, refreshed.records))
+        if refreshed.changed:
+            await self.aput(*_amended(self, head, {channel: list(refreshed.values)}))
+        await self._arun(self._note(thread_id, media, reports=refreshed.reports))
+        return refreshed
+
+    def _note(
+        self, thread_id: str, media: _Media, records: Iterable[MediaRecord] = (), reports: Iterable[MediaReport] = ()
+    ) -> Program[None]:
+        """Write to the media table and report. A new URI is noted before any message names it."""
+        named = {media.name_of(record): record.to_wire() for record in records}
+        told = [report.to_wire() for report in reports]
+        if named or told:
+            yield from programs.write_media(self._core, thread_id, records=named, reports=told)
+
+
+def _upload(
+    uri: str,
+    provider: str | None,
+    account: str | None,
+    uploaded_at: datetime | None,
+    expires_at: datetime | None,
+) -> Upload:
+    at = uploaded_at or datetime.now(UTC)
+    return Upload(uri=uri, provider=provider, account=account, uploaded_at=at, expires_at=expires_at)
+
+
+def _head(head: CheckpointTuple | None, thread_id: str) -> CheckpointTuple:
+    if head is None:
+        raise ThreadNotFoundError(f"there is no thread {thread_id!r} whose uploads could be refreshed.")
+    return head
+
+
+def _messages(head: CheckpointTuple, channel: str) -> list[Any]:
+    value = head.checkpoint["channel_values"].get(channel)
+    return list(value) if isinstance(value, list) else []
+
+
+def _turns(head: CheckpointTuple, channel: str) -> list[int]:
+    """Give each message of a conversation its turn; none where the channel holds something else."""
+    messages = _messages(head, channel)
+    if not all(isinstance(message, BaseMessage) for message in messages):
+        return []
+    cut = spans([fact_of_message(message) for message in messages])
+    return [turn for turn, span in enumerate(cut) for _ in range(span.start, span.stop)]
+
+
+def _amended(
+    saver: Any, head: CheckpointTuple, changes: Mapping[str, Any]
+) -> tuple[RunnableConfig, Checkpoint, Any, dict[str, Any]]:
+    """Make a new head that is a checkpoint with some channels changed, as update_state of a graph does.
+
+    Pending writes of the old head stay with it.
+
+    Returns:
+        The arguments of `put`.
+    """
+    checkpoint = head.checkpoint
+    step = head.metadata.get("step", -1) + 1
+    versions = dict(checkpoint["channel_versions"])
+    top = max(versions.values(), default=None)
+    new_versions = dict.fromkeys(changes, saver.get_next_version(top, None))
+    amended: Checkpoint = {
+        **checkpoint,
+        "id": str(uuid6(clock_seq=step)),
+        "ts": datetime.now(UTC).isoformat(),
+        "channel_values": {**checkpoint["channel_values"], **changes},
+        "channel_versions": {**versions, **new_versions},
+        "updated_channels": sorted(changes),
+    }
+    metadata = {"source": "update", "step": step, "parents": head.metadata.get("parents", {})}
+    return head.config, amended, metadata, new_versions

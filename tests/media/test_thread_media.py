@@ -1,0 +1,254 @@
+"""What a saver tells of a thread's media, and does about uploads and garbage: on a real server, both halves."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
+from langgraph_portable_checkpoint.errors import MediaError, ThreadNotFoundError
+from langgraph_portable_checkpoint.media.table import MediaRecord, Upload
+from tests.saver.calls import AsyncCalls, Calls
+from tests.saver.checkpoints import checkpoint, config, metadata
+from tests.saver.conftest import SaverFactory
+from tests.saver.conftest import calls as calls
+from tests.saver.conftest import make_saver as make_saver
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+URI = "https://generativelanguage.googleapis.com/v1beta/files/abc"
+
+
+def image(seed: str) -> bytes:
+    noise = b"".join(hashlib.sha256(f"{seed}.{i}".encode()).digest() for i in range(160))
+    return b"\x89PNG\r\n\x1a\n" + noise
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def part(data: bytes) -> dict[str, Any]:
+    return {"type": "image", "base64": base64.b64encode(data).decode(), "mime_type": "image/png"}
+
+
+ONE, TWO, ELSEWHERE = image("one"), image("two"), image("elsewhere")
+CONVERSATION = [
+    HumanMessage("hello", id="q0"),
+    AIMessage("hello", id="a0"),
+    HumanMessage([part(ONE)], id="q1"),
+    AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "c"}], id="a1"),
+    ToolMessage("see", tool_call_id="c", artifact=[part(TWO)], id="t1"),
+    AIMessage("seen", id="a2"),
+    HumanMessage([part(ONE)], id="q2"),
+]
+
+
+def put(calls: Calls, saver: Any, messages: list[Any], **more: Any) -> Any:
+    made = checkpoint({"messages": messages, **more})
+    return calls.put(saver, config("t"), made, metadata(), dict.fromkeys(made["channel_values"], 1))
+
+
+def blobs_of(factory: SaverFactory, saver: Any) -> tuple[Any, bytes]:
+    return factory.room.client(), saver._core.layout.thread("t")[6]
+
+
+def places(report: list[Any]) -> list[Any]:
+    found = ((entry.reason, entry.message, entry.turn, entry.sha256, entry.size_bytes) for entry in report)
+    return sorted(found, key=str)
+
+
+def test_the_table_knows_each_medium_and_the_turn_that_brought_it(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    put(calls, saver, CONVERSATION, shots=[ELSEWHERE])
+    records = {record.sha256: record for record in calls.run(saver, "media_table", "t")}
+    assert {digest: record.first_turn for digest, record in records.items()} == {
+        sha256(ONE): 1,
+        sha256(TWO): 1,
+        sha256(ELSEWHERE): None,
+    }
+    found = records[sha256(ONE)]
+    assert (found.mime_type, found.size_bytes, found.store, found.ref) == ("image/png", len(ONE), "redis", None)
+
+
+def test_the_table_names_the_blobs_of_a_store(make_saver: SaverFactory, calls: Calls, tmp_path: Path) -> None:
+    saver = make_saver(media_store=tmp_path)
+    put(calls, saver, CONVERSATION)
+    for record in calls.run(saver, "media_table", "t"):
+        assert record.store == "directory"
+        assert sha256(saver.media_store.get(record.ref)) == record.sha256
+
+
+@pytest.mark.parametrize("damage", ["missing_blob", "corrupt_blob"])
+def test_the_report_says_where_a_lost_medium_stood(make_saver: SaverFactory, calls: Calls, damage: str) -> None:
+    saver = make_saver()
+    put(calls, saver, CONVERSATION, shots=[ELSEWHERE])
+    assert calls.run(saver, "media_report", "t") == []
+    client, key = blobs_of(make_saver, saver)
+    saved = client.hgetall(key)
+    for ref in saved:
+        client.hdel(key, ref) if damage == "missing_blob" else client.hset(key, ref, b"other bytes")
+    for check in (True, False):
+        report = calls.run(saver, "media_report", "t", check=check)
+        assert {entry.mime_type for entry in report} == {"image/png"}
+        assert places(report) == sorted(
+            [
+                (damage, "q1", 1, sha256(ONE), len(ONE)),
+                (damage, "t1", 1, sha256(TWO), len(TWO)),
+                (damage, None, None, sha256(ELSEWHERE), len(ELSEWHERE)),
+            ],
+            key=str,
+        )
+    client.hset(key, mapping=saved)
+    assert calls.run(saver, "media_report", "t") == calls.run(saver, "media_report", "t", check=False) == []
+
+
+def test_a_message_without_id_is_reported_by_its_position(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    put(calls, saver, [HumanMessage("hello"), AIMessage("hello"), HumanMessage([part(ONE)])])
+    client, key = blobs_of(make_saver, saver)
+    client.delete(key)
+    [entry] = calls.run(saver, "media_report", "t")
+    assert (entry.message, entry.turn) == (2, 1)
+
+
+def test_what_a_policy_took_is_reported_once_with_its_message_and_turn(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver(media_policy=MediaPolicy(mode="strip"))
+    without_ids = [message.model_copy(update={"id": None}) for message in CONVERSATION]
+    place = put(calls, saver, without_ids[:3])
+    calls.put_writes(saver, place, [("messages", without_ids[4])], "task")
+    put(calls, saver, CONVERSATION)
+    report = calls.run(saver, "media_report", "t")
+    assert places(report) == [
+        ("stripped", "q1", 1, sha256(ONE), len(ONE)),
+        ("stripped", "q2", 2, sha256(ONE), len(ONE)),
+        ("stripped", "t1", 1, sha256(TWO), len(TWO)),
+    ]
+
+
+def test_the_report_travels_with_a_copy(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver(media_policy=MediaPolicy(mode="strip"))
+    put(calls, saver, CONVERSATION)
+    calls.run(saver, "copy_thread", "t", "u")
+    assert calls.run(saver, "media_report", "u") == calls.run(saver, "media_report", "t") != []
+
+
+def test_media_of_an_unknown_thread_are_not_found(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    for name in ("media_table", "media_report"):
+        with pytest.raises(ThreadNotFoundError):
+            calls.run(saver, name, "t")
+    with pytest.raises(ThreadNotFoundError):
+        calls.run(saver, "record_upload", "t", URI)
+    with pytest.raises(ThreadNotFoundError):
+        calls.run(saver, "refresh_uploads", "t", upload=lambda data, record: URI)
+
+
+def refers(uri: str) -> list[Any]:
+    return [{"type": "file", "url": uri, "mime_type": "audio/wav"}]
+
+
+@pytest.fixture(params=["thread", "store"])
+def keeper(request: pytest.FixtureRequest, make_saver: SaverFactory, tmp_path: Path) -> Any:
+    return make_saver(media_store=tmp_path if request.param == "store" else None)
+
+
+def test_an_expired_upload_is_renewed_from_the_bytes_that_were_kept(keeper: Any, calls: Calls) -> None:
+    data = b"RIFF\0\0\0\0WAVE" + image("sound")
+    put(calls, keeper, [*CONVERSATION[:2], HumanMessage(refers(URI), id="q1")])
+    kept = calls.run(keeper, "record_upload", "t", URI, data=data, mime_type="audio/wav", expires_at=NOW)
+    assert kept.store == ("redis" if keeper.media_store is None else "directory")
+    sent: list[tuple[bytes, MediaRecord]] = []
+
+    def upload(data: bytes, record: MediaRecord) -> Upload:
+        sent.append((data, record))
+        return Upload(uri=URI + "2", expires_at=NOW + timedelta(days=9))
+
+    later = NOW + timedelta(days=3)
+    refreshed = calls.run(keeper, "refresh_uploads", "t", upload=upload, now=later)
+    assert [data for data, _ in sent] == [data]
+    assert refreshed.changed == (2,)
+    head = calls.get_tuple(keeper, config("t"))
+    assert head is not None
+    assert head.checkpoint["channel_values"]["messages"][2].content == refers(URI + "2")
+    assert head.metadata["source"] == "update"
+    [entry] = calls.run(keeper, "media_report", "t")
+    assert (entry.reason, entry.message, entry.turn, entry.new_uri) == ("expired_reuploaded", "q1", 1, URI + "2")
+    [record] = calls.run(keeper, "media_table", "t")
+    assert [known.uri for known in record.uploads] == [URI, URI + "2"]
+    assert calls.run(keeper, "refresh_uploads", "t", upload=upload, now=later).changed == ()
+    assert len(sent) == 1
+
+
+def test_an_expired_upload_without_bytes_becomes_a_text(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    put(calls, saver, [HumanMessage(refers(URI), id="q0")])
+    calls.run(saver, "record_upload", "t", URI, mime_type="audio/wav", expires_at=NOW)
+    calls.run(saver, "refresh_uploads", "t", upload=lambda data, record: URI, now=NOW)
+    head = calls.get_tuple(saver, config("t"))
+    assert head is not None
+    assert "expired at the provider" in str(head.checkpoint["channel_values"]["messages"][0].content)
+    [entry] = calls.run(saver, "media_report", "t")
+    assert (entry.reason, entry.message, entry.turn) == ("expired_no_bytes", "q0", 0)
+
+
+def test_bytes_of_an_upload_that_were_lost_are_reported(keeper: Any, make_saver: SaverFactory, calls: Calls) -> None:
+    put(calls, keeper, [HumanMessage(refers(URI), id="q0")])
+    kept = calls.run(keeper, "record_upload", "t", URI, data=ONE, mime_type="image/png")
+    assert calls.run(keeper, "media_report", "t") == []
+    if keeper.media_store is None:
+        client, key = blobs_of(make_saver, keeper)
+        client.delete(key)
+    else:
+        keeper.media_store.delete(kept.ref)
+    [entry] = calls.run(keeper, "media_report", "t")
+    assert (entry.reason, entry.sha256) == ("missing_blob", sha256(ONE))
+
+
+def test_uploads_are_renewed_with_an_async_client_alone(make_saver: SaverFactory) -> None:
+    room = make_saver.room
+
+    with asyncio.Runner() as runner:
+        calls = AsyncCalls(runner)
+
+        async def client() -> Any:
+            return room.async_client()
+
+        saver = PortableRedisSaver(async_client=runner.run(client()), prefix=room.prefix)
+        put(calls, saver, [HumanMessage(refers(URI), id="q0")])
+        calls.run(saver, "record_upload", "t", URI, data=ONE, expires_at=NOW)
+
+        async def upload(data: bytes, record: MediaRecord) -> str:
+            return URI + "2"
+
+        assert calls.run(saver, "refresh_uploads", "t", upload=upload, now=NOW).changed == (0,)
+        assert calls.run(saver, "media_report", "t")[0].new_uri == URI + "2"
+
+
+@pytest.fixture
+def shared(make_saver: SaverFactory, tmp_path: Path) -> Any:
+    return make_saver(media_store=tmp_path)
+
+
+def test_a_sweep_takes_what_no_thread_names_and_nothing_else(shared: Any, calls: Calls) -> None:
+    put(calls, shared, CONVERSATION)
+    calls.put(shared, config("u"), checkpoint({"messages": [HumanMessage([part(ONE)])]}), metadata(), {"messages": 1})
+    calls.run(shared, "record_upload", "u", URI, data=ELSEWHERE, mime_type="image/png")
+    calls.run(shared, "delete_thread", "t")
+    soon = datetime.now(UTC) + timedelta(days=2)
+    for days in (0, 2):
+        report = shared.collect_media_garbage(dry_run=False, now=soon + timedelta(days=days))
+        assert report.missing == ()
+    assert {blob.ref.partition(".")[0] for blob in shared.media_store.list()} == {sha256(ONE), sha256(ELSEWHERE)}
+    assert calls.run(shared, "media_report", "u") == []
+
+
+def test_a_saver_without_a_store_has_nothing_to_sweep(make_saver: SaverFactory) -> None:
+    with pytest.raises(MediaError):
+        make_saver().collect_media_garbage()
