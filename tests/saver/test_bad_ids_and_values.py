@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -238,6 +239,8 @@ def test_thread_deleted_during_a_run_is_not_brought_back(
     """By default LangGraph saves in the background: the writes of later nodes are sent before the refusal is seen."""
 
     def erase(state: MessagesState) -> Any:
+        while saver.get_tuple(config("t")) is None:  # else it may be deleted before it is begun
+            time.sleep(0.01)
         saver.delete_thread("t")
         return {"messages": [AIMessage("too late")]}
 
