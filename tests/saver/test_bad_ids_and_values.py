@@ -313,11 +313,14 @@ def test_late_writers_that_never_saw_the_thread_are_refused(
     calls.put_writes(make_saver(), config("t", "91"), [("n", 1)], "task")
 
 
-def test_writes_ahead_of_their_checkpoint_do_not_bring_a_thread_back(make_saver: SaverFactory, calls: Calls) -> None:
+@pytest.mark.parametrize("own", [False, True])
+def test_writes_ahead_of_their_checkpoint_do_not_bring_a_thread_back(
+    make_saver: SaverFactory, calls: Calls, own: bool
+) -> None:
     """A run sends the writes of its next step before it hears that the step was refused."""
     saver = make_saver()
     calls.put(saver, config("t"), checkpoint({}, checkpoint_id="1"), metadata(), {})
-    calls.run(make_saver(), "delete_thread", "t")
+    calls.run(saver if own else make_saver(), "delete_thread", "t")
     for _ in range(2):
         with pytest.raises(errors.ThreadDeletedError):
             calls.put_writes(saver, config("t", "2"), [("n", 1)], "task")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from langgraph_portable_checkpoint import PortableRedisSaver, errors
 from langgraph_portable_checkpoint.storage.layout import THREAD_PARTS, Layout
@@ -258,3 +260,29 @@ def test_a_conversation_that_shrinks_leaves_no_turn_records_behind(
     assert client.hlen(keys["turns"]) == 4
     saver.put(place, checkpoint({"messages": conversation(1)}), metadata(), {"messages": 2})
     assert client.hkeys(keys["turns"]) == [b"0"]
+
+
+def test_a_prune_that_removes_nothing_changes_nothing(
+    make_saver: SaverFactory, client: Any, keys: dict[str, bytes]
+) -> None:
+    chain(Calls(), make_saver(), "t", 3)
+    make_saver().prune(["t"])
+    before = client.hgetall(keys["meta"])
+    make_saver().prune(["t"])
+    assert client.hgetall(keys["meta"]) == before
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_a_thread_may_begin_after_it_was_pruned_copied_or_deleted_in_vain(
+    make_saver: SaverFactory, sealed: bool
+) -> None:
+    serde = EncryptedSerializer.from_pycryptodome_aes(key=b"0123456789abcdef") if sealed else None
+    saver = make_saver(serde=serde)
+    saver.prune(["t"])
+    saver.delete_for_runs(["r"])
+    with suppress(errors.ThreadNotFoundError):
+        saver.copy_thread("t", "u")
+    saver.delete_thread("t")
+    assert make_saver.stored() == []
+    chain(Calls(), saver, "t", 2)
+    assert len(list(make_saver(serde=serde).list(config("t")))) == 2

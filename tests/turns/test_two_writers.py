@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 from langgraph.types import Interrupt
 
 from langgraph_portable_checkpoint import PortableRedisSaver
@@ -56,6 +57,17 @@ def test_a_branch_from_what_the_other_has_gone_beyond(make_saver: SaverFactory) 
     check(make_saver, 4)
 
 
+def test_a_branch_beside_one_that_rewrote_an_earlier_turn(make_saver: SaverFactory) -> None:
+    first, second = make_saver(), make_saver()
+    put(first, "1", 2)
+    edited = [HumanMessage("edited", id="h0"), *conversation(2)[1:]]
+    made = checkpoint({"messages": edited}, {"messages": 2}, checkpoint_id="2")
+    second.put(config("t", "1"), made, metadata(), {"messages": 2})
+    put(first, "3", 3, "1")
+    check(make_saver, 3)
+    assert outline(make_saver(), "t")[0][1][0] == "question 0"
+
+
 def test_a_checkpoint_that_is_put_again_with_more(make_saver: SaverFactory) -> None:
     saver = make_saver()
     put(saver, "1", 1)
@@ -93,6 +105,7 @@ def test_interrupts_of_clients_that_do_not_know_of_each_other_are_all_noted(make
     put(first, "1", 1)
     interrupt(second, "1", "a")
     interrupt(first, "1", "b")
+    assert interrupts(make_saver) == ["a", "b"]
     interrupt(second, "1", "c")
     check(make_saver, 1, "interrupted")
     assert interrupts(make_saver) == ["a", "b", "c"]
