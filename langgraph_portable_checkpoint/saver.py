@@ -124,13 +124,11 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
         )
 
     def _codec_for(self, config: RunnableConfig) -> ValueCodec | None:
-        """Return a codec under the config's own media policy, if it has one."""
+        """Return a codec under the config's own media policy, if it has one: a policy, a mode, or some of its fields."""
         policy = (config.get("configurable") or {}).get("media_policy")
         if policy is None:
             return None
-        if not isinstance(policy, MediaPolicy):
-            raise TypeError(f'config "media_policy" is {type(policy).__name__}; pass a MediaPolicy')
-        return ValueCodec(self.serde, PolicyWalk(policy))
+        return ValueCodec(self.serde, PolicyWalk(self.media_policy.override(policy)))
 
     def _codec(self, serde: SerializerProtocol) -> ValueCodec:
         return ValueCodec(serde, PolicyWalk(self.media_policy))
