@@ -124,7 +124,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
         )
 
     def _codec_for(self, config: RunnableConfig) -> ValueCodec | None:
-        """Return a codec under the config's own media policy, if it has one: a policy, a mode, or some of its fields."""
+        """Return a codec under the config's own media policy, if it has one; see `MediaPolicy.override`."""
         policy = (config.get("configurable") or {}).get("media_policy")
         if policy is None:
             return None

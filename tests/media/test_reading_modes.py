@@ -112,7 +112,7 @@ def test_policy_of_the_config_counts_for_that_save(saver: PortableRedisSaver, po
 
 @pytest.mark.parametrize("policy", ["keep", {"size": 1}, 5])
 def test_unknown_policy_is_named_and_nothing_is_stored(saver: PortableRedisSaver, policy: Any) -> None:
-    with pytest.raises(ValueError, match="polic|mode"):
+    with pytest.raises(ValueError, match=r"polic|mode"):
         _talk(saver, 1, media_policy=policy)
     assert saver.get_tuple({"configurable": {"thread_id": "t"}}) is None
 
