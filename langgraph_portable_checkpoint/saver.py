@@ -24,7 +24,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol, maybe_add_typed_
 from .conversation import ConversationMethods
 from .errors import InvalidIdError
 from .media.cache import BlobCache
-from .media.calls import StoreCalls
+from .media.calls import DEFAULT_TIMEOUT_SECONDS, StoreCalls
 from .media.directory import DirectoryMediaStore
 from .media.hooks import NO_HOOKS, MediaHooks
 from .media.placing import PolicyWalk
@@ -68,6 +68,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
         ttl_seconds: Every write makes the thread's keys expire this long after it; None: never.
         media_policy: What a save does with media.
         media_store: Where media bytes go instead of the thread's own keys: a MediaStore, or the path of a folder.
+        media_timeout_seconds: How long a save or read waits for the media store while nothing of it comes back.
         media_hooks: Callables that hear of media stored, missing or expired.
         conversation_channels: The channels that hold conversations, first choice first; failing these, any list of
             messages is taken for one.
@@ -88,6 +89,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
         ttl_seconds: float | None = None,
         media_policy: MediaPolicy | None = None,
         media_store: Any = None,
+        media_timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
         media_hooks: MediaHooks = NO_HOOKS,
         conversation_channels: Sequence[str] = ("messages",),
         on_conflict: OnConflict = "allow",
@@ -105,7 +107,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
         store = DirectoryMediaStore(media_store) if isinstance(media_store, (str, os.PathLike)) else media_store
         self.media_store = store
         self.media_hooks = media_hooks
-        self._store_calls = None if store is None else StoreCalls(store)
+        self._store_calls = None if store is None else StoreCalls(store, timeout_seconds=media_timeout_seconds)
         self._core = Core(
             layout=Layout(prefix),
             codec=self._codec(self.serde),
@@ -122,13 +124,11 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
         )
 
     def _codec_for(self, config: RunnableConfig) -> ValueCodec | None:
-        """Return a codec under the config's own media policy, if it has one."""
+        """Return a codec under the config's own media policy, if it has one; see `MediaPolicy.override`."""
         policy = (config.get("configurable") or {}).get("media_policy")
         if policy is None:
             return None
-        if not isinstance(policy, MediaPolicy):
-            raise TypeError(f'config "media_policy" is {type(policy).__name__}; pass a MediaPolicy')
-        return ValueCodec(self.serde, PolicyWalk(policy))
+        return ValueCodec(self.serde, PolicyWalk(self.media_policy.override(policy)))
 
     def _codec(self, serde: SerializerProtocol) -> ValueCodec:
         return ValueCodec(serde, PolicyWalk(self.media_policy))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import MediaError, ThreadNotFoundError
 from .media.garbage import DEFAULT_GRACE, GarbageReport, collect_garbage
 from .media.references import PersistenceReport, persistence_report
-from .media.table import MediaRecord, MediaReport, MediaTable
+from .media.table import MediaRecord, MediaReport, MediaTable, mismatch_report
 from .storage.layout import checked_id
 from .storage.programs import media_table as programs
 from .storage.programs.media_places import MediaPlaces, media_places
@@ -58,16 +58,19 @@ class MediaMethods(UploadMethods):
         return await self._arun(self._report(thread_id, check=check))
 
     def _report(self, thread_id: str, *, check: bool) -> Program[list[MediaReport]]:
-        media = yield from self._read(thread_id)
+        media = yield from self._read_what_can_be(thread_id)
         lost: Mapping[bytes, str] = media.stored.lost
         if check:
             lost = yield from programs.check_media(self._core, thread_id, media.stored)
         entries = [MediaReport.from_wire(wire, where=f"thread {thread_id!r}") for wire in media.stored.reports]
-        if not entries and not lost:
+        entries += [MediaReport(reason="corrupt_blob", detail=str(error)) for error in media.corrupt.values()]
+        lying = {name: record for name, record in media.records.items() if record.recognised_as is not None}
+        if not entries and not lost and not lying:
             return []
         places = yield from media_places(self._core, thread_id)
         entries = [_with_turn(entry, places) for entry in _distinct(entries)]
-        return entries + [_loss(name, reason, media.records.get(name), places) for name, reason in lost.items()]
+        entries += [_loss(reason, media.records.get(name), _place(name, places)) for name, reason in lost.items()]
+        return entries + [mismatch_report(record, **_place(name, places)) for name, record in lying.items()]
 
     def persistence_report(self, state_or_thread_id: Any) -> PersistenceReport:
         """Measure what a save of a state writes, or a thread's head holds: bytes, messages, a record per media part."""
@@ -109,7 +112,11 @@ class MediaMethods(UploadMethods):
         threads = self._run(open_all(self._core))
         for _, thread_id in threads.waiting:
             stored = self._run(programs.read_media(self._core, thread_id))
-            for record in stored.records.values() if stored is not None else ():
+            if stored is None:
+                continue
+            for error in stored.corrupt.values():
+                raise error
+            for record in stored.records.values():
                 if isinstance(record.get("ref"), str):
                     yield record["ref"]
 
@@ -133,14 +140,13 @@ def _with_turn(entry: MediaReport, places: MediaPlaces) -> MediaReport:
     return replace(entry, turn=places.turns.get(entry.message))
 
 
-def _loss(name: bytes, reason: Any, record: MediaRecord | None, places: MediaPlaces) -> MediaReport:
+def _place(name: bytes, places: MediaPlaces) -> dict[str, Any]:
     message, turn = places.media.get(name, (None, None))
+    return {"message": message, "turn": turn}
+
+
+def _loss(reason: Any, record: MediaRecord | None, place: dict[str, Any]) -> MediaReport:
     known = record or MediaRecord()
     return MediaReport(
-        reason=reason,
-        mime_type=known.mime_type,
-        size_bytes=known.size_bytes,
-        message=message,
-        turn=turn,
-        sha256=known.sha256,
+        reason=reason, mime_type=known.mime_type, size_bytes=known.size_bytes, sha256=known.sha256, **place
     )

@@ -18,7 +18,7 @@ from langgraph.checkpoint.base.id import uuid6
 
 from .envelope.facts import fact_of_message
 from .envelope.turns import spans
-from .errors import ThreadNotFoundError
+from .errors import CorruptRecordError, ThreadNotFoundError
 from .media.hooks import MediaHooks
 from .media.table import MediaRecord, MediaReport, MediaTable, Upload
 from .media.uploads import Refreshed, arefresh_uploads, plan_upload, refresh_uploads
@@ -42,6 +42,7 @@ class _Media:
     stored: StoredMedia
     names: Mapping[str, bytes]
     records: Mapping[bytes, MediaRecord]
+    corrupt: Mapping[bytes, CorruptRecordError]
 
     @property
     def table(self) -> MediaTable:
@@ -55,14 +56,20 @@ class _Media:
 
 
 def _media(stored: StoredMedia, where: str) -> _Media:
-    records = {name: MediaRecord.from_wire(wire, where=where) for name, wire in stored.records.items()}
+    records: dict[bytes, MediaRecord] = {}
+    corrupt = dict(stored.corrupt)
+    for name, wire in stored.records.items():
+        try:
+            records[name] = MediaRecord.from_wire(wire, where=where)
+        except CorruptRecordError as error:
+            corrupt[name] = error
     names = {
         key: name
         for name, record in records.items()
         for key in (record.sha256, *(upload.uri for upload in record.uploads))
         if key is not None
     }
-    return _Media(stored, names, records)
+    return _Media(stored, names, records, corrupt)
 
 
 class UploadMethods:
@@ -97,6 +104,12 @@ class UploadMethods:
         raise NotImplementedError
 
     def _read(self, thread_id: str) -> Program[_Media]:
+        media = yield from self._read_what_can_be(thread_id)
+        for error in media.corrupt.values():
+            raise error
+        return media
+
+    def _read_what_can_be(self, thread_id: str) -> Program[_Media]:
         stored = yield from programs.read_media(self._core, checked_id("thread_id", thread_id))
         if stored is None:
             raise ThreadNotFoundError(f"there is no thread {thread_id!r}; media are known once it has a checkpoint.")

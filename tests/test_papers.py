@@ -21,7 +21,7 @@ from tests.servers import ACL_COMMANDS, Server, acl_rules
 from tests.test_notebooks import _stored
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["README.md", "CONTRIBUTING.md", "docs/operations.md", "docs/decisions.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "docs/operations.md", "docs/decisions.md", "docs/media.md"]
 LOCAL_URL = "redis://localhost:6379"
 
 
@@ -67,6 +67,17 @@ def test_every_example_runs_and_prints_what_the_page_says(
     with contextlib.redirect_stdout(printed):
         exec(example.code.replace(LOCAL_URL, own_server.url), {"__name__": example.page})
     assert example.output is None or printed.getvalue() == example.output
+
+
+def _store_tests() -> type:
+    """The class of the media page that tests the store of the media page."""
+    *_, store, its_tests = examples("docs/media.md", _read("docs/media.md"))
+    page: dict[str, type] = {}
+    exec(store.code + its_tests.code, page)
+    return page["TestSqliteMediaStore"]
+
+
+TestStoreOfTheMediaPage = _store_tests()
 
 
 @pytest.mark.usefixtures("plain_chat")

@@ -126,7 +126,7 @@ def _row(thread_id: str, reply: list[Any]) -> Row | None:
     """Read what the info script says, as `storage.programs.reading.info_of` does; None for a thread that is gone."""
     if not reply[0]:
         return None
-    if reply[0] == b"broken" or reply[1]:
+    if reply[0] == b"broken" or reply[1] or (reply[12] and reply[2] != reply[12]):
         raise NotPlainError(thread_id)
     first, last = _record(reply[10]), _record(reply[11])
     return {

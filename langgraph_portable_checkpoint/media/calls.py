@@ -112,17 +112,25 @@ class StoreCalls:
 
 
 class _Outcome:
-    """What a call came to. As a context it holds on to what other people's code raises, whatever that is."""
+    """What a call came to. As a context it holds on to what other people's code raises, whatever that is.
 
-    value: Any = None
-    error: BaseException | None = None
+    Attributes:
+        value: What it returned.
+        error: What it raised.
+        holds: What passes through is anything else: on a thread of our own nothing may, since nobody would hear of it.
+    """
+
+    def __init__(self, holds: type[BaseException] = Exception) -> None:
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.holds = holds
 
     def __enter__(self) -> _Outcome:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> bool:
         self.error = error
-        return isinstance(error, Exception)
+        return isinstance(error, self.holds)
 
 
 Call = Callable[[], Any]
@@ -161,7 +169,7 @@ def _work(queue: SimpleQueue[tuple[Call, Future[_Outcome]]]) -> None:
         except Empty:
             return
         if future.set_running_or_notify_cancel():
-            with _Outcome() as outcome:
+            with _Outcome(BaseException) as outcome:
                 outcome.value = call()
             future.set_result(outcome)
 
@@ -187,10 +195,21 @@ async def _await_all(calls: Sequence[Call], timeout_seconds: float) -> list[_Out
     async def one(call: Call) -> _Outcome:
         async with turns:
             with _Outcome() as outcome:
-                outcome.value = await call()
+                outcome.value = await _uncancelled(call)
             return outcome
 
     return await _await_futures([asyncio.ensure_future(one(call)) for call in calls], timeout_seconds)
+
+
+async def _uncancelled(call: Call) -> Any:
+    """Await a call; a store that raises CancelledError of its own has failed, nobody cancelled the caller."""
+    try:
+        return await call()
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise MediaStoreError("it cancelled its own call") from error
 
 
 async def _await_futures(futures: Sequence[asyncio.Future[_Outcome]], timeout_seconds: float) -> list[_Outcome]:
@@ -221,9 +240,9 @@ def _ref_of(store: AnyStore, outcome: _Outcome) -> str:
     ref = outcome.value
     if outcome.error is not None:
         raise _translated(store, "put", outcome.error) from outcome.error
-    if isinstance(ref, str) and 0 < len(ref) <= MAX_REF_CHARS:
+    if isinstance(ref, str) and 0 < len(ref) <= MAX_REF_CHARS and ref == ref.encode("utf-8", "replace").decode():
         return ref
-    raise _wrong_answer(store, "put", ref, f"a ref of at most {MAX_REF_CHARS} characters")
+    raise _wrong_answer(store, "put", ref, f"a ref of 1 to {MAX_REF_CHARS} characters that UTF-8 can spell")
 
 
 def _bytes_of(store: AnyStore, outcome: _Outcome, wanted: Wanted) -> bytes | MediaError:
@@ -251,7 +270,9 @@ def _translated(store: AnyStore, method: str, error: BaseException) -> MediaErro
     if isinstance(error, MediaError) and type(error) is not MediaStoreError:
         return error
     kind = MediaMissingError if isinstance(error, LookupError | FileNotFoundError) else MediaStoreError
-    first_line = str(error).partition("\n")[0]
+    with _Outcome() as said:
+        said.value = str(error)
+    first_line = (said.value or "it does not say why").partition("\n")[0]
     return kind(
         f"the media store {store_name(store)!r} failed in {method}(): {type(error).__name__}: {first_line:.200}"
     )

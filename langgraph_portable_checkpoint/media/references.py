@@ -143,7 +143,7 @@ def _mime(*holders: Mapping[Any, Any]) -> str | None:
 
 def _size(block: Mapping[Any, Any]) -> int | None:
     size = block.get("size_bytes")
-    return size if isinstance(size, int) else None
+    return size if type(size) is int and 0 <= size < 2**63 else None
 
 
 def _text_size(node: Any) -> int:

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any, Final, Literal, Self, get_args
 
 from langgraph_portable_checkpoint.errors import CorruptRecordError, MediaDigestError, MediaError
-from langgraph_portable_checkpoint.media.encodings import sniff
+from langgraph_portable_checkpoint.media.encodings import OCTET_STREAM, sniff
 
 Reason = Literal[
     "over_inline_threshold",
@@ -24,6 +24,7 @@ Reason = Literal[
     "expired_reuploaded",
     "expired_no_bytes",
     "unsupported",
+    "mime_mismatch",
 ]
 """Why a part is on the report.
 
@@ -35,6 +36,7 @@ Reason = Literal[
 - expired_reuploaded: a provider upload had expired and was uploaded again; `new_uri` is in its place
 - expired_no_bytes: a provider upload had expired and its bytes are not known; a placeholder is in its place
 - unsupported: the reader or target cannot take the part
+- mime_mismatch: the first bytes are not those of the declared type; bytes and declaration are kept as they are
 """
 REASONS: Final = frozenset(get_args(Reason))
 
@@ -96,7 +98,8 @@ class MediaRecord(_Wire):
         sha256: Hex digest of the bytes, or None when a provider upload's bytes were never seen.
         mime_type: As declared or recognised when it was first stored.
         size_bytes: Size of the bytes.
-        recognised_as: What the first bytes say, where that contradicts `mime_type`.
+        recognised_as: What the first bytes say, where that contradicts `mime_type`; "application/octet-stream" where
+            they are no known file and the declared type is one that always starts alike.
         store: Name of the store that holds them; "redis" for the thread's own items; None when nobody does.
         ref: What the store's `put` returned.
         first_turn: The turn that brought it in.
@@ -164,16 +167,42 @@ def new_record(
 
     A type that the bytes contradict is kept as it was declared, with what they look like in `recognised_as`.
     """
-    seen = sniff(data[:64])
-    lying = seen is not None and mime_type in _CHECKABLE and _family(mime_type) != _family(seen)
     return MediaRecord(
         sha256=digest or sha256(data).hexdigest(),
         mime_type=mime_type,
         size_bytes=len(data),
-        recognised_as=seen if lying else None,
+        recognised_as=contradiction(data[:64], mime_type),
         store=store,
         ref=ref,
         first_turn=first_turn,
+    )
+
+
+def contradiction(first: bytes, mime_type: str | None) -> str | None:
+    """Return what the first bytes of a file are, where that is not what was declared; None where it may be.
+
+    >>> contradiction(b"%PDF-1.7", "image/png"), contradiction(b"%PDF-1.7", "application/pdf")
+    ('application/pdf', None)
+    """
+    declared = (mime_type or "").partition(";")[0].strip().lower()
+    seen = sniff(first)
+    if seen is None:
+        return OCTET_STREAM if declared in _ALWAYS_ALIKE and first else None
+    if declared.startswith("text/"):
+        return seen if seen in _NEVER_TEXT else None
+    return seen if declared in _CHECKABLE and _family(declared) != _family(seen) else None
+
+
+def mismatch_report(record: MediaRecord, **facts: Any) -> MediaReport:
+    """Report a medium whose bytes contradict its declared type; `facts` as for `failure_report`."""
+    looks = "no file of that type" if record.recognised_as == OCTET_STREAM else record.recognised_as
+    return MediaReport(
+        reason="mime_mismatch",
+        mime_type=record.mime_type,
+        size_bytes=record.size_bytes,
+        sha256=record.sha256,
+        detail=f"the bytes are {looks}",
+        **facts,
     )
 
 
@@ -246,6 +275,15 @@ _SAME: Final = {
     "audio/wave": "audio/wav",
 }
 _CONTAINERS: Final = frozenset({"audio/mp4", "video/mp4", "video/quicktime", "video/webm", "audio/webm", "image/heic"})
+_ALWAYS_ALIKE: Final = frozenset({"image/png", "image/gif", "image/webp", "image/jpeg", "image/jpg"})
+"""Types of which every file starts as `encodings.sniff` has it."""
+_NEVER_TEXT: Final = _ALWAYS_ALIKE | {
+    "application/pdf",
+    "application/zip",
+    "application/gzip",
+    "audio/ogg",
+    "audio/flac",
+}
 _CHECKABLE: Final = frozenset(
     {"image/png", "image/gif", "image/webp", "image/tiff", "image/bmp", "application/pdf", "audio/ogg", "audio/flac"}
     | {*_SAME, *_SAME.values(), *_CONTAINERS}
@@ -260,6 +298,8 @@ def _family(mime_type: str) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return utc(value).isoformat().replace("+00:00", "Z")
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
     return [item.to_wire() for item in value] if isinstance(value, tuple) else value
 
 

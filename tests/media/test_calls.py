@@ -75,6 +75,13 @@ def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+class Speechless(Exception):
+    """An error that cannot even say what it is."""
+
+    def __str__(self) -> str:
+        raise ZeroDivisionError
+
+
 def raising(error: BaseException) -> Callable[[str], Any]:
     def call(ref: str) -> Any:
         raise error
@@ -97,6 +104,8 @@ def test_blobs_come_back_in_order(kind: str) -> None:
         (raising(FileNotFoundError("no")), MediaMissingError),
         (raising(RuntimeError("boom\nsecret traceback")), MediaStoreError),
         (raising(TimeoutError("own limit")), MediaStoreError),
+        (raising(asyncio.CancelledError()), MediaStoreError),
+        (raising(Speechless()), MediaStoreError),
         (raising(MediaRefError("bad ref")), MediaRefError),
         (lambda ref: None, MediaStoreError),
         (lambda ref: "text", MediaStoreError),
@@ -115,7 +124,17 @@ def test_a_failing_blob_is_an_error_in_its_place(kind: str, answer: Any, error: 
 
 
 @pytest.mark.parametrize(
-    "answer", [raising(ValueError("full")), lambda ref: None, lambda ref: b"x", lambda ref: "", lambda ref: "r" * 2000]
+    "answer",
+    [
+        raising(ValueError("full")),
+        raising(asyncio.CancelledError()),
+        raising(Speechless()),
+        lambda ref: None,
+        lambda ref: b"x",
+        lambda ref: "",
+        lambda ref: "r" * 2000,
+        lambda ref: "\ud800",
+    ],
 )
 def test_a_failing_put_fails_the_save(kind: str, answer: Any) -> None:
     with pytest.raises(MediaStoreError, match="scripted"):
@@ -190,6 +209,14 @@ def test_an_async_store_cannot_serve_a_blocking_call() -> None:
         calls.get_blobs(store, [("r", SHA)])
     with pytest.raises(MediaStoreError, match="async methods"):
         calls.put_blobs(store, [(SHA, None, DATA)])
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), KeyboardInterrupt(), GeneratorExit()])
+@pytest.mark.parametrize("kind", ["blocking", "awaited on threads"])
+def test_a_store_that_ends_its_thread_fails_at_once(kind: str, error: BaseException) -> None:
+    [answer] = get(kind, Scripted(get=raising(error)), [("r", SHA)], timeout_seconds=1000)
+    assert type(answer) is MediaStoreError
+    assert type(error).__name__ in str(answer)
 
 
 def test_an_interrupt_from_the_keyboard_is_not_swallowed() -> None:

@@ -103,10 +103,25 @@ def test_missing_blob_is_a_placeholder_that_does_not_replace_what_is_stored(
         assert _read(third, "all")[: len(full)] == full
 
 
-def test_policy_of_the_config_counts_for_that_save(saver: PortableRedisSaver) -> None:
-    stripped = _talk(saver, 1, media_policy=MediaPolicy(mode="strip"))
+@pytest.mark.parametrize("policy", [MediaPolicy(mode="strip"), "strip", {"mode": "strip"}])
+def test_policy_of_the_config_counts_for_that_save(saver: PortableRedisSaver, policy: Any) -> None:
+    stripped = _talk(saver, 1, media_policy=policy)
     assert "removed on save" in str(stripped[0].content)
     assert [entry.reason for entry in saver.media_report("t")] == ["stripped"]
+
+
+@pytest.mark.parametrize("policy", ["keep", {"size": 1}, 5])
+def test_unknown_policy_is_named_and_nothing_is_stored(saver: PortableRedisSaver, policy: Any) -> None:
+    with pytest.raises(ValueError, match=r"polic|mode"):
+        _talk(saver, 1, media_policy=policy)
+    assert saver.get_tuple({"configurable": {"thread_id": "t"}}) is None
+
+
+def test_what_was_stripped_can_be_saved_again_with_its_bytes(saver: PortableRedisSaver) -> None:
+    _talk(saver, 1, media_policy="strip")
+    builder_input = HumanMessage(_image(0), id="again")
+    _graph(saver).invoke({"messages": [builder_input]}, {"configurable": {"thread_id": "t", "media_policy": "inline"}})
+    assert _read(saver, "all")[2] == builder_input
 
 
 @pytest.mark.parametrize("media", ["some", -1, 1.5, True, None])

@@ -316,16 +316,44 @@ def test_late_writers_that_never_saw_the_thread_are_refused(
     calls.put_writes(make_saver(), config("t", "91"), [("n", 1)], "task")
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_writes_ahead_of_their_checkpoint_do_not_bring_a_thread_back(
+    make_saver: SaverFactory, calls: Calls, own: bool
+) -> None:
+    """A run sends the writes of its next step before it hears that the step was refused."""
+    saver = make_saver()
+    calls.put(saver, config("t"), checkpoint({}, checkpoint_id="1"), metadata(), {})
+    calls.run(saver if own else make_saver(), "delete_thread", "t")
+    for _ in range(2):
+        with pytest.raises(errors.ThreadDeletedError):
+            calls.put_writes(saver, config("t", "2"), [("n", 1)], "task")
+    assert len(make_saver.stored()) == 1, "nothing but the tombstone"
+
+
+def test_writes_after_a_thread_has_run_out_begin_it_anew(make_saver: SaverFactory, calls: Calls) -> None:
+    """Nobody deleted it: there is no tombstone."""
+    saver = make_saver()
+    calls.put(saver, config("t"), checkpoint({}, checkpoint_id="1"), metadata(), {})
+    with make_saver.room.client() as client:
+        client.delete(*make_saver.stored())
+    calls.put_writes(saver, config("t", "2"), [("n", 1)], "task")
+    place = calls.put(saver, config("t"), checkpoint({}, checkpoint_id="2"), metadata(), {})
+    found = calls.get_tuple(make_saver(), place)
+    assert found is not None
+    assert found.pending_writes == [("task", "n", 1)]
+
+
 def test_writes_of_a_new_life_are_taken_beside_a_tombstone(make_saver: SaverFactory, calls: Calls) -> None:
     """A checkpoint of the new life may have a lower id than the old one had."""
     saver = make_saver()
     calls.put(saver, config("t"), checkpoint({}, checkpoint_id="5"), metadata(), {})
     calls.run(saver, "delete_thread", "t")
     place = calls.put(saver, config("t"), checkpoint({}, checkpoint_id="4"), metadata(), {})
-    calls.put_writes(make_saver(), place, [("n", 1)], "task")
+    calls.put_writes(saver, place, [("n", 1)], "task")
+    calls.put_writes(make_saver(), place, [("n", 2)], "other task")
     calls.put(make_saver(), place, checkpoint({}, checkpoint_id="41"), metadata(), {})
     found = calls.list(make_saver(), config("t"))
-    assert [(each.checkpoint["id"], len(each.pending_writes)) for each in found] == [("41", 0), ("4", 1)]
+    assert [(each.checkpoint["id"], len(each.pending_writes)) for each in found] == [("41", 0), ("4", 2)]
 
 
 @pytest.mark.parametrize("on_conflict", ["allow", "raise"])

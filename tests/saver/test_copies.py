@@ -80,8 +80,10 @@ def test_a_copy_that_lost_what_it_had_written_is_refused_and_can_be_made_again(s
 
         last = -1
         counting = Between(client, lose)
-        PortableRedisSaver(client=counting, prefix=server.prefix).copy_thread("source", "copy")
-        plain.delete_thread("copy")
+        for _ in range(2):  # at first the server may not know all scripts, which takes more calls
+            counting.calls = 0
+            PortableRedisSaver(client=counting, prefix=server.prefix).copy_thread("source", "copy")
+            plain.delete_thread("copy")
         last, counting.calls = counting.calls - 1, 0
         with pytest.raises(errors.ConflictError, match="again"):
             PortableRedisSaver(client=counting, prefix=server.prefix).copy_thread("source", "copy")

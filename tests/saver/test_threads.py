@@ -88,6 +88,18 @@ def test_prune_and_copy_keep_what_a_delta_channel_needs(
         assert len(calls.run(fresh, "get_state", config(thread_id)).values["messages"]) == len(before["messages"]) + 2
 
 
+def test_prune_of_a_delta_channel_whose_beginning_is_gone(saver: Any, make_saver: SaverFactory, calls: Calls) -> None:
+    """Its runs were deleted: what can be told of the channel is what is left of it, before and after."""
+    graph = delta_graph(saver)
+    for turn in range(3):
+        named = {**config("t"), "metadata": {"run_id": f"r{turn}"}}
+        calls.run(graph, "invoke", {"messages": [HumanMessage(f"q{turn}")]}, named)
+    calls.run(saver, "delete_for_runs", ["r0", "r1"])
+    before = calls.run(graph, "get_state", config("t")).values
+    calls.run(saver, "prune", ["t"])
+    assert_same(calls.run(delta_graph(make_saver()), "get_state", config("t")).values, before)
+
+
 @pytest.mark.parametrize("name", ["conversation", "subgraph", "parallel_interrupts", "delta_channel", "time_travel"])
 def test_copy_has_the_whole_history_and_its_own_life(saver: Any, calls: Calls, name: str) -> None:
     SCENARIOS[name](Play(saver, calls))

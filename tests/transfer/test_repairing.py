@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
-from langgraph_portable_checkpoint.storage.layout import Layout
+from langgraph_portable_checkpoint.errors import CorruptRecordError
+from langgraph_portable_checkpoint.storage.layout import THREAD_PARTS, Layout
 from langgraph_portable_checkpoint.storage.programs import whole
 from langgraph_portable_checkpoint.transfer.checking import verify, verify_thread
 from langgraph_portable_checkpoint.transfer.repairing import repair
+from tests.saver.checkpoints import config
 from tests.saver.same import assert_same
 from tests.servers import Room
 from tests.transfer.threads import OpenSaver, assert_same_thread, contents, opened, put_chain
@@ -51,6 +53,7 @@ MENDED: dict[str, tuple[list[str], Damage]] = {
     "a key that expires": (["set times to live"], lambda c, k, r: c.pexpire(k[1], 100_000)),
     "lost registries": (["register runs", "register thread"], lambda c, k, r: c.delete(*r)),
     "a tombstone for ever": (["let tombstone or lease expire"], lambda c, k, r: c.set(k[9], b"")),
+    "a lease for ever": (["let tombstone or lease expire"], lambda c, k, r: c.set(k[10], b"x")),
 }
 
 
@@ -77,6 +80,108 @@ def test_a_healthy_prefix_needs_nothing(ours: OpenSaver) -> None:
         put_chain(saver, thread_id)
     assert list(repair(saver)) == []
     assert list(verify(saver)) == []
+
+
+@pytest.mark.parametrize("kept", [("items",), ("meta", "items"), ("meta",), ("items", "turns", "media")])
+@pytest.mark.parametrize("ttl_seconds", [None, 1800])
+def test_what_an_eviction_left_is_not_taken_for_a_dead_restore(
+    ours: OpenSaver, server: Room, kept: tuple[str, ...], ttl_seconds: float | None
+) -> None:
+    saver = ours("a", ttl_seconds=ttl_seconds)
+    put_chain(saver, "t")
+    with server.client() as client:
+        client.delete(*(key for part, key in zip(THREAD_PARTS, _keys(server), strict=True) if part not in kept))
+        before = {key: client.dump(key) for key in _keys(server)}
+        list(repair(saver, dry_run=False))
+        assert {key: client.dump(key) for key in _keys(server)} == before
+
+
+def test_a_thread_of_writes_alone_is_mended_like_any_other(ours: OpenSaver, server: Room) -> None:
+    saver = ours("a")
+    saver.put_writes(config("t", "1"), [("n", 1)], "task")
+    keys = _keys(server)
+    with server.client() as client:
+        client.hset(keys[4], b"\0nothing", b"")
+        client.pexpire(keys[4], 100_000)
+        client.delete(keys[0])
+        assert _kinds(saver, dry_run=False) == ["drop empty writes", "make meta again", "set times to live"]
+        assert client.hget(keys[0], "t") == b"t"
+        assert client.hkeys(keys[4]) == [b"\x001"]
+    assert list(repair(saver)) == []
+
+
+@pytest.mark.parametrize("record", [b"", b"\x93", b"\x93\x01"])
+def test_a_lost_meta_beside_a_damaged_record_is_made_again(ours: OpenSaver, server: Room, record: bytes) -> None:
+    saver, keys = ours("a"), _keys(server)
+    put_chain(saver, "t", turns=1)
+    with server.client() as client:
+        for place in client.hkeys(keys[2]):
+            client.hset(keys[2], place, record)
+        client.hset(keys[2], b"no place", record)
+        client.delete(keys[0])
+        assert "make meta again" in _kinds(saver, dry_run=False)
+        assert client.hget(keys[0], "t") == b"t"
+    with pytest.raises(CorruptRecordError):
+        list(saver.list(config("t")))
+
+
+def test_records_alone_are_indexed_again(ours: OpenSaver, server: Room) -> None:
+    saver = ours("a")
+    put_chain(saver, "t")
+    with server.client() as client:
+        client.delete(_keys(server)[3], _keys(server)[4])
+        assert _kinds(saver, dry_run=False) == ["index checkpoint"]
+    assert len(list(saver.list(config("t")))) == 3
+
+
+@pytest.mark.parametrize("others", [(), (4,)])
+def test_an_index_without_its_records_is_dropped_and_the_thread_stays_damaged(
+    ours: OpenSaver, server: Room, others: tuple[int, ...]
+) -> None:
+    saver = ours("a")
+    put_chain(saver, "t")
+    with server.client() as client:
+        client.delete(_keys(server)[2], *(_keys(server)[part] for part in others))
+        assert "drop index entry" in _kinds(saver, dry_run=False)
+        assert client.exists(_keys(server)[3]) == 0
+    with pytest.raises(CorruptRecordError):
+        saver.get_tuple(config("t"))
+
+
+@pytest.mark.parametrize(
+    ("own", "default", "times", "expected"),
+    [
+        (None, 1000, {1: 400_000, 2: 900_000}, (800_000, 1_000_000)),
+        (None, 1000, {part: 300_000 + 50_000 * part for part in range(9)}, (600_000, 700_000)),
+        (None, 1000, {}, None),
+        (None, 1000, {part: 500_000 + part for part in range(9)}, None),
+        (0, 1000, {1: 400_000}, (-1, -1)),
+        (None, None, {1: 400_000}, (-1, -1)),
+        (None, None, {part: 500_000 + part for part in range(9)}, None),
+        (500, None, {1: 400_000}, (400_000, 500_000)),
+        (500, 1000, dict.fromkeys(range(9), -1), (400_000, 500_000)),
+        (None, 1000, dict.fromkeys(range(9), -1), (900_000, 1_000_000)),
+    ],
+)
+def test_times_to_live_become_those_of_the_longest_key_or_of_the_thread(
+    ours: OpenSaver,
+    server: Room,
+    own: float | None,
+    default: float | None,
+    times: dict[int, int],
+    expected: tuple[int, int] | None,
+) -> None:
+    saver, keys = ours("a", ttl_seconds=default), _keys(server)
+    put_chain(saver, "t")
+    if own is not None:
+        saver.persist("t") if own == 0 else saver.expire("t", own)
+    with server.client() as client:
+        for part, ttl in times.items():
+            client.persist(keys[part]) if ttl < 0 else client.pexpire(keys[part], ttl)
+        assert _kinds(saver, dry_run=False) == ([] if expected is None else ["set times to live"])
+        low, high = expected or (-1, 1_000_000)
+        assert all(low <= client.pttl(key) <= high for key in keys[:9] if client.exists(key))
+    assert list(repair(saver)) == []
 
 
 def test_other_prefixes_are_not_touched(ours: OpenSaver, server: Room) -> None:

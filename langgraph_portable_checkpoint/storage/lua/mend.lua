@@ -62,10 +62,10 @@ for i = 1, DATA do
     shortest = math.min(shortest or at, at)
   end
 end
-local mixed = never > 0 and shortest or (shortest and longest - shortest > 2000)
+local apart = shortest and longest - shortest > 2000
 if ttl == '0' or (ttl == '' and never > 0) then
   if shortest then act('ttl', 'never', function() for i = 1, DATA do redis.call('PERSIST', KEYS[i]) end end) end
-elseif mixed or (never > 0 and ttl ~= '') then
+elseif apart or (never > 0 and ttl ~= '') then
   local one = longest > 0 and longest or tonumber(ttl)
   act('ttl', tostring(one), function() for i = 1, DATA do redis.call('PEXPIRE', KEYS[i], one) end end)
 end

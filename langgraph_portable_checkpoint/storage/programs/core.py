@@ -32,6 +32,8 @@ MAX_ATTEMPTS: Final = 5
 KEY_WHAT: Final = "digest key"
 KEY_MARK: Final = b"lpc-key:"
 KEY_BYTES: Final = 32
+TOLD: Final = {"mime_type": str, "size_bytes": int, "sha256": str}
+"""What a hook hears of a lost medium, where the media table has it."""
 
 
 class NoBlobs:
@@ -305,9 +307,8 @@ def fetch_media(core: Core, view: ThreadView, thread_id: str, refs: list[bytes],
 def _tell_lost(core: Core, view: ThreadView, table: Mapping[bytes, bytes | None], decoder: Decoder) -> None:
     for ref, reason in decoder.lost.items():
         if core.on_lost is not None and view.lost.get(ref) != reason:
-            data = table.get(ref)
-            record = open_media_record(view, ref, data, where=decoder.where) if data is not None else {}
-            told = {name: value for name, value in record.items() if name in ("mime_type", "size_bytes", "sha256")}
+            record = _known_of(view, ref, table.get(ref), decoder.where)
+            told = {name: record[name] for name, kind in TOLD.items() if type(record.get(name)) is kind}
             core.on_lost({"reason": reason, **told})
 
 
@@ -363,11 +364,16 @@ def open_media_record(view: ThreadView, ref: bytes, data: bytes, *, where: str) 
     return record
 
 
-def _stored_at(core: Core, view: ThreadView, ref: bytes, data: bytes, where: str) -> tuple[str, str] | None:
+def _known_of(view: ThreadView, ref: bytes, data: bytes | None, where: str) -> dict[str, Any]:
+    """Open what may be a media table record; nothing is known of a medium whose record is unreadable."""
     try:
-        record = open_media_record(view, ref, data, where=where)
+        return {} if data is None else open_media_record(view, ref, data, where=where)
     except CorruptRecordError:
-        return None
+        return {}
+
+
+def _stored_at(core: Core, view: ThreadView, ref: bytes, data: bytes, where: str) -> tuple[str, str] | None:
+    record = _known_of(view, ref, data, where)
     held = (record.get("ref"), record.get("sha256"))
     if record.get("store") != core.store or core.store is None or not all(isinstance(part, str) for part in held):
         return None

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
+from ...errors import CorruptRecordError
 from ..effects import Batch, Command, MediaPut, Program
-from ..items import digest_of, media_ref, pack
+from ..items import DIGEST_BYTES, digest_of, media_ref, pack
 from ..view import ThreadView
 from .core import Core, fetch_media, open_media_record, pairs, seal_blob, seal_media_record
 
@@ -28,12 +29,14 @@ class StoredMedia:
         reports: Media report entries, in wire form.
         blobs: Refs whose bytes are in the thread's own keys.
         lost: Ref -> why a read of this client could not get it.
+        corrupt: Ref -> why its record cannot be read.
     """
 
     records: Mapping[bytes, dict[str, Any]]
     reports: list[dict[str, Any]]
     blobs: frozenset[bytes]
     lost: Mapping[bytes, str]
+    corrupt: Mapping[bytes, CorruptRecordError] = field(default_factory=dict)
 
 
 def read_media(core: Core, thread_id: str) -> Program[StoredMedia | None]:
@@ -52,12 +55,19 @@ def read_media(core: Core, thread_id: str) -> Program[StoredMedia | None]:
     view = core.view_of(meta[0], meta[1] or b"", thread_id)
     stored = flat if isinstance(flat, dict) else dict(zip(flat[::2], flat[1::2], strict=True))
     where = f"thread {thread_id!r}"
-    opened = {name: open_media_record(view, name, data, where=where) for name, data in stored.items()}
+    opened: dict[bytes, dict[str, Any]] = {}
+    corrupt: dict[bytes, CorruptRecordError] = {}
+    for name, data in stored.items():
+        try:
+            opened[name] = open_media_record(view, name, data, where=where)
+        except CorruptRecordError as error:
+            corrupt[name] = error
     return StoredMedia(
         records={name: record for name, record in opened.items() if not name.startswith(REPORT)},
         reports=[record for name, record in opened.items() if name.startswith(REPORT)],
         blobs=frozenset(names),
         lost=dict(view.lost),
+        corrupt=corrupt,
     )
 
 
@@ -78,7 +88,8 @@ def _batches(stored: StoredMedia) -> Iterator[list[bytes]]:
     """Group the media whose bytes somebody should have, so that no group is too large to hold."""
     batch: list[bytes] = []
     batch_bytes = 0
-    for ref, record in stored.records.items():
+    unknown: dict[bytes, dict[str, Any]] = {ref: {} for ref in stored.corrupt if len(ref) == DIGEST_BYTES}
+    for ref, record in {**stored.records, **unknown}.items():
         if ref.startswith(UPLOAD) and record.get("store") is None:
             continue
         told = record.get("size_bytes")

@@ -27,6 +27,7 @@ from .listing import forget_threads
 from .stops import with_known_error
 from .turns import conversation_of, mark_of, messages_of, only_messages, read_log, seal, stamp, turn_field, unseal
 
+ALL_TURNS: Final = 2**31
 PAGE_TURNS: Final = 50
 
 
@@ -285,16 +286,39 @@ def info_of(core: Core, thread_id: str, reply: list[Any]) -> ThreadInfo | None:
 
 
 def thread_info(core: Core, thread_id: str) -> Program[ThreadInfo | None]:
-    """Describe a thread, with what its turns add up to. Two round trips."""
+    """Describe a thread, with what its turns add up to. Two round trips; up to four when its turn log is behind."""
     core.check_open()
     reply = yield Script("info", core.layout.thread(thread_id), (), writes=False)
     info = info_of(core, thread_id, reply)
     if info is None:
         return None
-    view = core.view_of(reply[0], reply[1], thread_id)
-    _, log = yield from read_log(core, view, thread_id)
-    totals = add_turns(no_turns(), [turn.record for turn in log])
-    return ThreadInfo(**{**{name: getattr(info, name) for name in ThreadInfo.__slots__}, "totals": totals})
+    if is_behind(reply):
+        page = yield from turns_page(core, thread_id, 0, ALL_TURNS, media=False, messages=False)
+        records = [turn.record for turn, _ in page.turns]
+        info = _retold(info, records)
+    else:
+        view = core.view_of(reply[0], reply[1], thread_id)
+        records = [turn.record for turn in (yield from read_log(core, view, thread_id))[1]]
+    return replace(info, totals=add_turns(no_turns(), records))
+
+
+def is_behind(reply: Sequence[Any]) -> bool:
+    """Tell from what the info script says whether the turn log is of another checkpoint than the head.
+
+    It is when two clients wrote at the same time, and in a thread that came without its log.
+    """
+    return bool(reply[12]) and reply[2] != reply[12]
+
+
+def _retold(info: ThreadInfo, records: Sequence[TurnRecord]) -> ThreadInfo:
+    """Say of a thread what its head's turns tell, instead of the log's."""
+    return replace(
+        info,
+        turns=len(records),
+        status=records[-1]["status"] if records else None,
+        started_at=records[0]["started_at"] if records else None,
+        updated_at=records[-1]["updated_at"] if records else None,
+    )
 
 
 def registry_page(core: Core, shard: int) -> Program[list[str]]:
@@ -305,12 +329,19 @@ def registry_page(core: Core, shard: int) -> Program[list[str]]:
 
 
 def infos(core: Core, thread_ids: Sequence[str]) -> Program[list[ThreadInfo]]:
-    """Describe threads, in the order given; those that are gone are left out of the answer and of the registry."""
+    """Describe threads, in the order given; those that are gone are left out of the answer and of the registry.
+
+    One round trip, and more for each thread whose turn log is behind its head.
+    """
     if not thread_ids:
         return []
     calls = tuple(Script("info", core.layout.thread(thread), (), writes=False) for thread in thread_ids)
     replies = yield Batch(calls)
     found = [info_of(core, thread, reply) for thread, reply in zip(thread_ids, replies, strict=True)]
+    for at, (thread, reply) in enumerate(zip(thread_ids, replies, strict=True)):
+        if found[at] is not None and is_behind(reply):
+            info = yield from thread_info(core, thread)
+            found[at] = info and replace(info, totals=None)
     gone = [thread.encode() for thread, info in zip(thread_ids, found, strict=True) if info is None]
     yield from forget_threads(core, gone)
     return [info for info in found if info is not None]
