@@ -67,3 +67,51 @@ def test_a_target_takes_whatever_an_importer_reads(corpus: Path, dialect: str, p
             assert export_messages(stored, dialect, profile=profile, **policy).payload == export.payload, name
             exported += 1
     assert exported > 120
+
+
+WAYS = ("openai-chat", "openai-responses", "anthropic", "google", "bedrock", "mistral", "otel", "agent-checkpoint")
+STAND_INS = ("(The conversation", "[", "From the result")
+
+
+def crossed(envelopes: Any, dialect: str) -> Any:
+    """Write a history for a dialect and read what was written, files as text."""
+    export = export_messages(envelopes, dialect, incomplete="synthesize")
+    written = "\n".join(export.lines()) if dialect == "agent-checkpoint" else export.payload
+    return import_messages(written, dialect).envelopes
+
+
+def substance(envelopes: Any) -> tuple[str, list[Any], list[str]]:
+    """All texts in order, calls in order, results in any: a target may put them in the order of their calls."""
+    texts, calls, results = [], [], []
+    for envelope in envelopes:
+        for block in envelope["content"]:
+            words = "".join((block.get("text") or block.get("refusal") or "").split())
+            if block["type"] == "tool_call":
+                calls.append((block["name"], json.dumps(block["args"], sort_keys=True)))
+            elif envelope["role"] == "tool" and words and not words.startswith("["):
+                results.append(words)
+            elif envelope["role"] != "tool" and not words.startswith(tuple("".join(one.split()) for one in STAND_INS)):
+                texts.append(words)
+    return "".join(texts), calls, sorted(results)
+
+
+@pytest.mark.parametrize("first", WAYS)
+@pytest.mark.parametrize("step", [1, 3])
+def test_a_history_that_crosses_two_others_and_comes_back_keeps_texts_calls_and_results(
+    corpus: Path, first: str, step: int
+) -> None:
+    second = WAYS[(WAYS.index(first) + step) % len(WAYS)]
+    checked = 0
+    for name, envelopes, _ in imported(corpus):
+        maker = (envelopes[0].get("origin") or {}).get("provider", "") if envelopes else ""
+        home = maker if maker in WAYS else "anthropic"
+        try:
+            settled = crossed(envelopes, home)
+        except IncompatibleHistoryError:
+            continue
+        back = settled
+        for dialect in (first, second, home):
+            back = crossed(back, dialect)
+        assert substance(back) == substance(settled), name
+        checked += 1
+    assert checked > 60
