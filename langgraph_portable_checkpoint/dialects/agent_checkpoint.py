@@ -15,8 +15,10 @@ from typing import Any, Final
 
 from ..envelope.model import MessageEnvelope, Origin
 from ..errors import MalformedHistoryError
+from .anthropic_read import API as MESSAGES
 from .anthropic_read import read_message as read_anthropic
-from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, ReasoningRule, Rule, Target
+from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, ReasoningRule, Rule, Target, without_raw
+from .chat_read import API as CHAT
 from .chat_read import read_message as read_chat
 from .jsonl import BadLine, Line, first_objects, read_lines
 from .lint.agent_checkpoint import RULES, lint_lines
@@ -197,13 +199,20 @@ def _is_run(value: Mapping[str, Any]) -> bool:
 def _read(line: Line, options: ImportOptions, problems: Problems) -> Iterator[MessageEnvelope]:
     value, path = line.value, f"line {line.number}"
     origin = _origin(value, options)
-    if _is_anthropic(value):
+    api = MESSAGES if _is_anthropic(value) else CHAT
+    if api == MESSAGES:
         found = read_anthropic({**value, "role": value.get("role")}, path, origin=origin, problems=problems)
     else:
         messages = (read_chat(one, path, origin=origin, problems=problems) for one in _chat_messages(value))
         found = [envelope for envelope in messages if envelope is not None]
     for envelope in found:
-        yield _dressed(envelope, value)
+        own = envelope if origin.get("api") == api else _spelled_anew(envelope)
+        yield _dressed(own, value)
+
+
+def _spelled_anew(envelope: MessageEnvelope) -> MessageEnvelope:
+    """Take away the raw form of blocks: the line spells them as another API than the one that the message came from."""
+    return {**envelope, "content": [without_raw(block) for block in envelope["content"]]}
 
 
 def _is_anthropic(value: Mapping[str, Any]) -> bool:
@@ -240,7 +249,7 @@ def _origin(value: Mapping[str, Any], options: ImportOptions) -> Origin:
         return origin
     if isinstance(value.get("provider"), str):
         origin["provider"] = value["provider"]
-        origin["api"] = "messages" if _is_anthropic(value) else "chat"
+        origin["api"] = MESSAGES if _is_anthropic(value) else CHAT
     model = value.get("model") or options.model
     if isinstance(model, str):
         origin["model"] = model

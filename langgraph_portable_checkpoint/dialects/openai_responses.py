@@ -88,7 +88,11 @@ class OpenAIResponses:
             rule="R1", kind="dropped", when="reasoning whose item is gone, or that more reasoning follows (OpenAI)"
         ),
         DeclaredLoss(rule="R3", kind="dropped", when="a server tool's block that is no native item"),
-        DeclaredLoss(rule="R3", kind="downgraded", when="a shell, patch or computer call without its native result"),
+        DeclaredLoss(
+            rule="R3",
+            kind="downgraded",
+            when="a shell, patch or computer call without its native result, or without its id",
+        ),
         DeclaredLoss(rule="R5", kind="synthesized", when="an id for reasoning that came without one"),
         DeclaredLoss(rule="R5", kind="re-keyed", when="an id of reasoning or a message without the prefix of its type"),
         DeclaredLoss(rule="R5", kind="dropped", when="an id of a call without the prefix of its type"),

@@ -69,7 +69,16 @@ class Parts:
         if not lost or not any(_item_id(block) for block in after.envelope["content"]):
             return after
         self.lose("item_ids", "dropped", after, action="item ids went with the reasoning they belong to")
-        return with_content(after, [_anonymous(block) for block in after.envelope["content"]])
+        return with_content(
+            after, [found for block in after.envelope["content"] for found in self._bare(block, before)]
+        )
+
+    def _bare(self, block: Block, placed: Placed) -> list[Block]:
+        """Return what stands for a block without its item id: the items of hosted tools are nothing without theirs."""
+        if not block["type"].startswith("server_tool"):
+            return [_anonymous(block)]
+        at = next((at for at, one in enumerate(placed.envelope["content"]) if one is block), 0)
+        return self._without_server_tool(block, placed, f"content[{at}]", "its id went with its reasoning")
 
     def text(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Drop a text without a visible character where the target refuses it; an empty one silently."""
@@ -136,8 +145,9 @@ class Parts:
     def server_tool(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Keep items of the provider's own tools where they may go back, else drop them or tell of them."""
         reason = self._server_refusal(block, placed)
-        if not reason:
-            return [block]
+        return self._without_server_tool(block, placed, path, reason) if reason else [block]
+
+    def _without_server_tool(self, block: Block, placed: Placed, path: str, reason: str) -> list[Block]:
         summary = _server_summary(block) if self.options.server_tools == "text" else None
         self.lose(
             "server_tools",
@@ -250,12 +260,11 @@ def _anonymous(block: Block) -> Block:
     if not _item_id(block) or block["type"] == "reasoning":
         return block
     extras = {key: value for key, value in (block.get("extras") or {}).items() if key != "item_id"}
+    if isinstance(extras.get("item"), Mapping):
+        extras["item"] = {key: value for key, value in extras["item"].items() if key != "id"}
     copy = without_raw(block, extras=extras)
     if block["type"] not in ("tool_call", "invalid_tool_call"):
         copy.pop("id", None)
-    raw = block.get("raw")
-    if isinstance(raw, Mapping) and block["type"].startswith("server_tool"):
-        copy["raw"] = {key: value for key, value in raw.items() if key != "id"}
     return copy
 
 

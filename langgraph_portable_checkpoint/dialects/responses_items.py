@@ -60,6 +60,12 @@ HOSTED: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Items of tools that the provider runs: neutral name, and the key that holds what was asked for."""
 
+NEED_ID: Final = frozenset({*HOSTED, "computer_call", "local_shell_call", "mcp_list_tools", "mcp_approval_request"}) - {
+    "tool_search_call",
+    "program",
+}
+"""Items that a request may not hold without their id (the published OpenAPI)."""
+
 USER_ITEMS: Final = frozenset(
     {"mcp_approval_response", "item_reference", "compaction_trigger", "additional_tools", "configuration_update"}
 )

@@ -16,7 +16,7 @@ from .lint.openai_responses import MAX_TEXT, leads_to
 from .media_parts import data_url_of
 from .reasoning import origin_of
 from .report import LossKind, Placed, Report
-from .responses_items import API, CALLS, HOSTED, NAME, USER_ITEMS
+from .responses_items import API, CALLS, HOSTED, NAME, NEED_ID, USER_ITEMS
 
 _NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "input_text": frozenset({"type", "text", "prompt_cache_breakpoint"}),
@@ -147,12 +147,19 @@ class ResponsesWriter:
         return item
 
     def _lacks_output(self, block: Block, placed: Placed) -> bool:
-        """True for a shell, patch or computer call whose result is no native one: both become a function's (R3)."""
+        """True for a shell, patch or computer call whose result is no native one, or whose id went (R1b): both become a
+        function's (R3).
+        """
         item = (block.get("extras") or {}).get("item")
         call = CALLS.get(str(item.get("type"))) if isinstance(item, Mapping) else None
-        if call is None or not call.own_output or self._output_types.get(block.get("id")) == call.output:
+        if not isinstance(item, Mapping) or call is None or not call.own_output:
             return False
-        self.lose("R3", "downgraded", placed, action=f"a {call.name} call without native result became a function call")
+        bare = item["type"] in NEED_ID and "id" not in item
+        if not bare and self._output_types.get(block.get("id")) == call.output:
+            return False
+        self.lose(
+            "R3", "downgraded", placed, action=f"a {call.name} call without native result or id became a function's"
+        )
         return True
 
     def _answer(self, blocks: list[Block], placed: Placed) -> Iterator[dict[str, Any]]:

@@ -17,6 +17,7 @@ from langgraph_portable_checkpoint.dialects.agent_checkpoint import AgentCheckpo
 from langgraph_portable_checkpoint.dialects.anthropic import Anthropic
 from langgraph_portable_checkpoint.dialects.base import ExportOptions, ImportOptions
 from langgraph_portable_checkpoint.dialects.claude_code import ClaudeCode
+from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages
 from langgraph_portable_checkpoint.dialects.lint.agent_checkpoint import RULES, lint_lines
 from langgraph_portable_checkpoint.dialects.openai_chat import OpenAIChat
 from langgraph_portable_checkpoint.dialects.report import Report
@@ -215,3 +216,13 @@ def test_any_lines_are_read_or_refused(lines: list[Any]) -> None:
         read(lines)
     except MalformedHistoryError:
         return
+
+
+def test_lines_of_another_api_are_spelled_anew_for_it() -> None:
+    """Lines spell calls as Chat Completions do; the message that they keep may come from Anthropic."""
+    asked = {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {"x": 1}}]}
+    told = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "r"}]}
+    history = [{"role": "user", "content": "q"}, asked, told]
+    lines = "\n".join(export_messages(import_messages(history, "anthropic").envelopes, "agent-checkpoint").lines())
+    back = import_messages(lines, "agent-checkpoint").envelopes
+    assert export_messages(back, "anthropic").payload == {"messages": history}

@@ -208,6 +208,14 @@ def test_perplexity_wants_user_and_assistant_in_turns(history: list[Any], path: 
     assert lint(good, "openai-chat", profile="perplexity", for_next_turn=False) == []
 
 
+@pytest.mark.parametrize("kind", ["web_search_call", "image_generation_call", "local_shell_call"])
+def test_items_of_hosted_tools_have_their_ids(kind: str) -> None:
+    item = {"type": kind, "call_id": "a"}
+    answer = [{"type": "local_shell_call_output", "id": "a", "output": "x"}] * (kind == "local_shell_call")
+    found = lint([U, item, *answer], "openai-responses")
+    assert [(one.rule, one.path) for one in found] == [("R5", "input[1]")]
+
+
 def test_mistral_takes_no_two_calls_of_one_id() -> None:
     history = [U, asks(M_CALL, M_CALL), M_SAYS]
     assert [(found.rule, found.path) for found in lint(history, "mistral")] == [("M4", "messages[1].tool_calls[1].id")]

@@ -214,3 +214,27 @@ def test_calls_that_a_thread_holds_as_items_wait_for_results_too() -> None:
     assert [item.get("type") for item in items] == [None, "function_call", "function_call_output", None]
     assert [item["call_id"] for item in items[1:3]] == ["c", "c"]
     assert len(export_messages(answered[:2], "openai-responses").payload["input"]) == 1
+
+
+def test_ids_of_all_kinds_of_items_go_with_their_reasoning() -> None:
+    """R1b; an item that may not stand without its id goes, or becomes a function's call (R5)."""
+    items: list[Any] = [
+        {"role": "user", "content": "q"},
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "x"}},
+        {"type": "custom_tool_call", "id": "ctc_1", "call_id": "a", "name": "f", "input": "go"},
+        {"type": "local_shell_call", "id": "lsh_1", "call_id": "b", "action": {"type": "exec"}, "status": "completed"},
+        {"type": "custom_tool_call_output", "call_id": "a", "output": "r"},
+        {"type": "local_shell_call_output", "id": "b", "output": "r"},
+    ]
+    export = export_messages(import_messages(items, "openai-responses").envelopes, "openai-responses", reasoning="drop")
+    assert [(item.get("type"), item.get("id")) for item in export.payload["input"]] == [
+        (None, None),
+        ("custom_tool_call", None),
+        ("function_call", None),
+        ("custom_tool_call_output", None),
+        ("function_call_output", None),
+    ]
+    told = {(loss.rule, loss.kind, loss.path) for loss in export.report}
+    assert {("R3", "dropped", "content[1]"), ("R1b", "dropped", ""), ("R3", "downgraded", "content")} <= told
+    assert lint(export.payload, "openai-responses") == []

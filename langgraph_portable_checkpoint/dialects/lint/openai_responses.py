@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..base import Finding, Rule
-from ..responses_items import CALLS, OUTPUTS, call_id_of
+from ..responses_items import CALLS, NEED_ID, OUTPUTS, call_id_of
 
 RULES: Final = (
     Rule(
@@ -33,8 +33,9 @@ RULES: Final = (
     Rule(id="R4", text="every output has its call before it", source="server error"),
     Rule(
         id="R5",
-        text="item ids begin with the prefix of their type and hold letters, digits, _ and -",
-        source="server error 'Expected an ID that begins with', nodetool #4252",
+        text="item ids begin with the prefix of their type and hold letters, digits, _ and -; items of hosted tools "
+        "have one",
+        source="server error 'Expected an ID that begins with', nodetool #4252; openai-openapi",
     ),
     Rule(id="R6", text="item ids are unique", source="server error; inferred"),
     Rule(
@@ -159,6 +160,8 @@ def _prefixes(items: Sequence[_Item]) -> Iterator[Finding]:
     seen: set[str] = set()
     for path, item in items:
         item_id = item.get("id")
+        if item_id is None and kind_of(item) in NEED_ID:
+            yield Finding(rule="R5", path=path, message=f"a {kind_of(item)} without its id")
         if item_id is None or kind_of(item) in ("item_reference", "local_shell_call_output"):
             continue
         prefix = _PREFIX.get(kind_of(item), "")
