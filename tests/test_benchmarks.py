@@ -10,7 +10,7 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from benchmarks import compare, resume_cost
+from benchmarks import compare, histories, resume_cost
 from benchmarks.conversation import CHECKPOINTS_PER_TURN, MESSAGES_PER_TURN, TEXT_BYTES, compile_graph, question
 from benchmarks.meters import SaverCpu, ServerMeter, count_cpu, counting_clients
 from benchmarks.report import PER_TURN, TOTALS
@@ -177,3 +177,21 @@ def test_resuming_calls_the_model_once_and_no_tool_where_running_again_calls_all
     assert (resumed.model_calls, resumed.tool_calls) == (1, 0)
     assert (again.model_calls, again.tool_calls) == (6, 3)
     assert resumed.read_bytes < again.read_bytes / 2
+
+
+def test_histories_have_a_full_row_per_shape_length_and_dialect(capsys: pytest.CaptureFixture[str]) -> None:
+    histories.main(["--lengths", "4,8", "--rounds", "1", "--shapes", "tools,media", "--dialects", "anthropic,google"])
+    table = [cells(line) for line in capsys.readouterr().out.splitlines()]
+    asked = [(s, n, d) for s in ("tools", "media") for n in ("4", "8") for d in ("anthropic", "google")]
+    assert [tuple(row[:3]) for row in table[2:]] == asked
+    assert all(len(row) == len(table[0]) and all(row) for row in table)
+
+
+def test_histories_time_threads_that_the_saver_gives_back_whole() -> None:
+    for shape in histories.SHAPES:
+        saver = InMemorySaver()
+        subject = histories.Subject.stored(shape, 8, {"s": saver})
+        found = saver.get_tuple(subject.config)
+        assert found is not None
+        assert found.checkpoint["channel_values"] == {"messages": subject.messages}
+        assert len(subject.envelopes) == len(subject.messages) == 8

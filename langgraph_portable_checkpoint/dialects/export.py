@@ -57,7 +57,7 @@ def export_messages(
     """
     known = _options(options)
     broken: list[int] = []
-    placed = place([_read(message, at, broken) for at, message in enumerate(messages)])
+    placed = place(read_messages(messages, broken))
     chosen = _select(placed, turns=turns, max_tokens=max_tokens, count_tokens=count_tokens)
     if len(chosen) < len(placed):
         known = replace(known, prefix_intact=False)
@@ -144,6 +144,22 @@ def lint(payload: Any, dialect: str = "auto", **options: Any) -> list[Finding]:
     chosen = _options(options)
     _check_profile(known, chosen.profile)
     return known.lint(value, chosen)
+
+
+def read_messages(
+    messages: Iterable[BaseMessage | MessageEnvelope], broken: list[int] | None = None
+) -> list[MessageEnvelope]:
+    """Read messages as envelopes; an envelope stays what it is.
+
+    Args:
+        messages: LangChain messages or message envelopes, in order.
+        broken: Is given the index of each message whose lone surrogates became U+FFFD.
+
+    Raises:
+        IncompatibleHistoryError: A message holds a value that no checkpoint can hold.
+    """
+    mended: list[int] = [] if broken is None else broken
+    return [_read(message, at, mended) for at, message in enumerate(messages)]
 
 
 def _read(message: BaseMessage | MessageEnvelope, at: int, broken: list[int]) -> MessageEnvelope:
