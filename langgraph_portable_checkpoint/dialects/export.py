@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage
 
 from ..envelope.model import MessageEnvelope, Origin
+from ..envelope.read import read_message, read_plain
 from ..errors import DialectError, IncompatibleHistoryError, LossyExportError
 from .base import Dialect, ExportOptions, Finding, ImportOptions
 from .jsonl import mend_surrogates
@@ -164,9 +165,10 @@ def read_messages(
 
 def _read(message: BaseMessage | MessageEnvelope, at: int, broken: list[int]) -> MessageEnvelope:
     if not isinstance(message, BaseMessage):
-        return _envelope(message)
+        return _checked(message)
     try:
-        return _envelope(_mended(message, at, broken))
+        plain = read_plain(message)
+        return lift_calls(plain or read_message(_mended(message, at, broken)))
     except (TypeError, ValueError, RecursionError) as error:
         raise IncompatibleHistoryError(
             f"message {at} holds a value that no checkpoint can hold ({error})",
@@ -175,23 +177,17 @@ def _read(message: BaseMessage | MessageEnvelope, at: int, broken: list[int]) ->
         ) from error
 
 
-def _envelope(message: BaseMessage | MessageEnvelope) -> MessageEnvelope:
-    if isinstance(message, BaseMessage):
-        from ..envelope.read import read_message
-
-        return lift_calls(read_message(message))
+def _checked(message: Any) -> MessageEnvelope:
     if _is_envelope(message):
-        return message
+        return cast(MessageEnvelope, message)
     raise TypeError(
         f"a {type(message).__name__} is neither a LangChain message nor a message envelope; "
         "read provider histories with import_messages first"
     )
 
 
-def _mended(message: Any, at: int, broken: list[int]) -> Any:
+def _mended(message: BaseMessage, at: int, broken: list[int]) -> BaseMessage:
     """Return a message without lone surrogates, which LangGraph's encoder would turn into question marks in silence."""
-    if not isinstance(message, BaseMessage):
-        return message
     repairs: list[str] = []
     fields = {key: mend_surrogates(value, repairs) for key, value in message.__dict__.items()}
     if not repairs:

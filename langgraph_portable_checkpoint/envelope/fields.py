@@ -69,7 +69,7 @@ def _map(fields: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _head(fields: Mapping[str, Any], kwargs: dict[str, Any], metadata: dict[str, Any]) -> dict[str, Any]:
-    role, detail = role_of(dict(fields))
+    role, detail = role_of(fields)
     developer = kwargs.get(OPENAI_ROLE)
     strings = {key: fields.get(key) for key in ("name", "tool_call_id")}
     status = fields.get("status")
@@ -250,8 +250,4 @@ def _match_call(reading: Reading, call: dict[str, Any], native: Any, *, kind: st
 def _note_metadata(reading: Reading, metadata: dict[str, Any]) -> None:
     if not metadata:
         return
-    derived = origins.DERIVED_METADATA
-    reading.state["response_metadata"] = {
-        key: None if key in derived and derived[key](reading.envelope) == value else value
-        for key, value in metadata.items()
-    }
+    reading.state["response_metadata"] = origins.told_metadata(reading.envelope, metadata)

@@ -17,11 +17,12 @@ from langchain_core.messages import BaseMessage
 
 from langgraph_portable_checkpoint.envelope.citations import with_annotations
 from langgraph_portable_checkpoint.envelope.entries import Entry, spelled_arguments
+from langgraph_portable_checkpoint.envelope.everyday import left, packed_view, read_text
 from langgraph_portable_checkpoint.envelope.fields import Reading, read_fields
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.natives import KINDS
 from langgraph_portable_checkpoint.envelope.natives.apis import is_native
-from langgraph_portable_checkpoint.envelope.overlay import OVERLAY, overlaid, overlay_of
+from langgraph_portable_checkpoint.envelope.overlay import overlaid, overlay_of
 from langgraph_portable_checkpoint.envelope.plain import plain_dump
 
 _STREAMING: Final = ("index", "partial_json")
@@ -44,7 +45,23 @@ def read_message(message: BaseMessage) -> MessageEnvelope:
     Raises:
         ormsgpack.MsgpackEncodeError: A value in it has no serialized form, for LangGraph either.
     """
-    view = plain_dump(message.model_dump()).view
+    return read_plain(message) or _read_view(plain_dump(message.model_dump()).view)
+
+
+def read_plain(message: BaseMessage) -> MessageEnvelope | None:
+    """Read a message as `read_message` does, if it is of LangChain's own classes and holds nothing but plain values.
+
+    Returns:
+        None for any other; also where a text is none that UTF-8 can hold.
+    """
+    view = packed_view(message)
+    return None if view is None else _read_view(view)
+
+
+def _read_view(view: Mapping[str, Any]) -> MessageEnvelope:
+    text = read_text(view)
+    if text is not None:
+        return cast(MessageEnvelope, text)
     reading = read_fields(view)
     _repair_args(reading, view)
     for block, extra, value in reading.beside:
@@ -113,7 +130,4 @@ def _extras(reading: Reading) -> dict[str, Any]:
 
 
 def _told(rest: Any) -> dict[str, Any]:
-    """What is left of a field: the neutral part says the rest, which stands as None there."""
-    if not isinstance(rest, dict):
-        return {}
-    return {key: value for key, value in rest.items() if value is not None and key != OVERLAY}
+    return left(rest) if isinstance(rest, dict) else {}
