@@ -13,8 +13,9 @@ from typing import Any, Final
 import ormsgpack
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from langgraph_portable_checkpoint.envelope.fields import add_facts
 from langgraph_portable_checkpoint.envelope.model import ENVELOPE_VERSION
-from langgraph_portable_checkpoint.envelope.origins import read_origin, read_stop_reason, told_metadata
+from langgraph_portable_checkpoint.envelope.origins import told_metadata
 from langgraph_portable_checkpoint.envelope.overlay import OVERLAY
 
 _CLASSES: Final = frozenset({AIMessage, HumanMessage, SystemMessage, ToolMessage})
@@ -27,7 +28,6 @@ _STRICT: Final = (
 """LangGraph's options without the two that change values: keys that are no texts, and lone surrogates, are refused."""
 _CALL_KEYS: Final = frozenset({"name", "args", "id", "type"})
 _ROLES: Final = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
-_STATUSES: Final = frozenset({"success", "error"})
 
 
 def packed_view(message: BaseMessage) -> dict[str, Any] | None:
@@ -54,11 +54,11 @@ def read_text(view: Mapping[str, Any]) -> dict[str, Any] | None:
     if calls and not _add_calls(blocks, calls):
         return None
     envelope: dict[str, Any] = {"v": ENVELOPE_VERSION, "role": role, "content": blocks}
-    _add_facts(envelope, view)
+    metadata = view.get("response_metadata") or {}
+    add_facts(envelope, view, metadata)
     if type(view.get("id")) is str:
         envelope["id"] = view["id"]
     envelope["raw_content"] = content
-    metadata = view.get("response_metadata")
     rest = left(told_metadata(envelope, metadata)) if metadata else None
     if rest:
         envelope["extras"] = {"response_metadata": rest}
@@ -79,21 +79,3 @@ def _add_calls(blocks: list[dict[str, Any]], calls: Any) -> bool:
             return False
         blocks.append({"type": "tool_call", **call})
     return len(calls) == 1 or len({call["id"] for call in calls}) == len(calls)
-
-
-def _add_facts(envelope: dict[str, Any], view: Mapping[str, Any]) -> None:
-    """Add what the message's other fields say, in the order of `fields.read_fields`."""
-    for key in ("name", "tool_call_id"):
-        if type(view.get(key)) is str:
-            envelope[key] = view[key]
-    if view.get("status") in _STATUSES:
-        envelope["status"] = view["status"]
-    metadata = view.get("response_metadata") or {}
-    if metadata and (origin := read_origin(metadata)):
-        envelope["origin"] = origin
-    if view.get("usage_metadata"):
-        envelope["usage"] = view["usage_metadata"]
-    if metadata and (reason := read_stop_reason(metadata)) is not None:
-        envelope["stop_reason"] = reason
-    if view.get("artifact") is not None:
-        envelope["artifact"] = view["artifact"]

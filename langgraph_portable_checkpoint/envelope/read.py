@@ -25,7 +25,7 @@ from langgraph_portable_checkpoint.envelope.natives.apis import is_native
 from langgraph_portable_checkpoint.envelope.overlay import overlaid, overlay_of
 from langgraph_portable_checkpoint.envelope.plain import plain_dump
 
-_STREAMING: Final = ("index", "partial_json")
+_STREAMING: Final = frozenset({"index", "partial_json"})
 _SDK_NULLS: Final = ("caller", "toolset_name")
 _WHOLE_KINDS: Final = {"tool_use": "tool_use", "rs": "rs", "rs2": "rs"}
 """The kind of the block that a merged stream stands for."""
@@ -75,13 +75,16 @@ def _read_view(view: Mapping[str, Any]) -> MessageEnvelope:
     extras = _extras(reading)
     if extras:
         envelope["extras"] = extras
-    return cast(MessageEnvelope, overlaid(envelope, overlay_of(view)))
+    overlay = overlay_of(view) if view.get("additional_kwargs") else None
+    return cast(MessageEnvelope, overlaid(envelope, overlay) if overlay else envelope)
 
 
 def _repair_args(reading: Reading, view: Mapping[str, Any]) -> None:
     """Take a call's arguments from `.tool_calls`, which the integration parsed, where content has others."""
     calls = view.get("tool_calls")
-    parsed = {call.get("id"): call.get("args") for call in calls or () if isinstance(call, dict)}
+    if not calls:
+        return
+    parsed = {call.get("id"): call.get("args") for call in calls if isinstance(call, dict)}
     for block in reading.blocks:
         args = parsed.get(block.get("id")) if block["type"] == "tool_call" else None
         if isinstance(args, dict) and args != block.get("args"):
@@ -92,7 +95,7 @@ def _repair_args(reading: Reading, view: Mapping[str, Any]) -> None:
 
 def _finished(reading: Reading, block: dict[str, Any]) -> dict[str, Any]:
     native, entry = reading.natives.get(id(block), (None, None))
-    streamed = isinstance(native, dict) and any(key in native for key in _STREAMING)
+    streamed = isinstance(native, dict) and not _STREAMING.isdisjoint(native)
     if streamed and "extras" in block:
         rest = {key: value for key, value in block["extras"].items() if key not in _STREAMING}
         block = {key: value for key, value in block.items() if key != "extras"} | ({"extras": rest} if rest else {})
@@ -116,12 +119,8 @@ def _raw(native: Any, entry: Entry | None, *, api: str | None, block: Mapping[st
         return None
     if not isinstance(native, dict):
         return None
-    return {key: value for key, value in native.items() if _is_the_apis_own(key, value)}
-
-
-def _is_the_apis_own(key: str, value: Any) -> bool:
-    """False for what merging a stream or dumping an SDK's response object put into a block."""
-    return key != "index" and not (value is None and key in _SDK_NULLS)
+    # merging a stream, or dumping an SDK's response object, put more into a block than the API gave
+    return {k: value for k, value in native.items() if k != "index" and (value is not None or k not in _SDK_NULLS)}
 
 
 def _extras(reading: Reading) -> dict[str, Any]:

@@ -29,6 +29,8 @@ class Kind:
     write: Callable[[Mapping[str, Any]], Native]
     tree: Tree = field(default_factory=dict)
     """The nested maps whose key order `order_code` notes."""
+    exact: bool = False
+    """`write` undoes `read` by construction, so it needs no proof."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,10 @@ class _Path:
     native: tuple[str, ...]
     neutral: tuple[str, ...] = ()
     constant: Any = _ABSENT
+
+    def value(self) -> Any:
+        """The constant, for one block alone."""
+        return self.constant if isinstance(self.constant, str) else copy.copy(self.constant)
 
 
 def table_kind(
@@ -92,19 +98,23 @@ class _Layout:
         object.__setattr__(self, "named", frozenset(named | self.fixed.get("extras", {}).keys()))
 
     def read(self, native: Native) -> dict[str, Any] | None:
-        if not isinstance(native, dict) or not all(_present(native, path) for path in self.required):
+        if not isinstance(native, dict):
             return None
+        for path in self.required:
+            if not _present(native, path):
+                return None
         block: dict[str, Any] = {"type": self.neutral, **(copy.deepcopy(self.fixed) if self.fixed else {})}
         for path in self.paths:
-            value = _get(native, path.native)
-            if path.neutral and value is not _ABSENT:
+            if path.neutral and (value := _get(native, path.native)) is not _ABSENT:
                 _put(block, path.neutral, value)
+        if native.keys() <= self.heads:
+            return block
         return _with_rest(block, {key: value for key, value in native.items() if key not in self.heads})
 
     def write(self, block: Mapping[str, Any]) -> Native:
         native: dict[str, Any] = {}
         for path in self.paths:
-            value = copy.copy(path.constant) if path.constant is not _ABSENT else _get(block, path.neutral)
+            value = path.value() if path.constant is not _ABSENT else _get(block, path.neutral)
             if value is not _ABSENT:
                 _put(native, path.native, value)
         if "cache_hint" in block:
@@ -128,9 +138,9 @@ def _split(path: str) -> tuple[str, ...]:
 
 def _get(tree: Any, path: Sequence[str]) -> Any:
     for key in path:
-        if not isinstance(tree, dict) or key not in tree:
+        if not isinstance(tree, dict):
             return _ABSENT
-        tree = tree[key]
+        tree = tree.get(key, _ABSENT)
     return tree
 
 
@@ -160,6 +170,8 @@ def order_code(ours: Any, theirs: Any, tree: Tree) -> str | None:
     Returns:
         "" where nothing moves, else "/" and one digit per key for each map of the tree; None where the keys differ.
     """
+    if not tree and isinstance(ours, dict) and isinstance(theirs, dict) and list(ours) == list(theirs):
+        return "" if len(ours) <= len(_DIGITS) else None
     parts: list[str] = []
     if not _note_order(ours, theirs, tree=tree, parts=parts):
         return None
