@@ -85,6 +85,9 @@ def prove(kind: Kind, block: dict[str, Any], native: Any) -> str | None:
 
     A usual spelling of call arguments is taken off the block, since the entry then carries it.
     """
+    known = kind.code_of(native) if isinstance(native, dict) else None
+    if known is not None:
+        return f"{kind.name}{known}"
     try:
         written = kind.write(block)
         code = order_code(written, native, kind.tree)

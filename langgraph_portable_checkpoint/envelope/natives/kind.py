@@ -31,6 +31,17 @@ class Kind:
     """The nested maps whose key order `order_code` notes."""
     exact: bool = False
     """`write` undoes `read` by construction, so it needs no proof."""
+    flat: tuple[str, ...] = ()
+    """The native keys, in the kind's order, where that is so for every block that has no other keys."""
+
+    def code_of(self, native: dict[str, Any]) -> str | None:
+        """Return the `order_code` of a native block that was read, without writing it; None where that is not known."""
+        if not self.flat:
+            return None
+        ours = [key for key in self.flat if key in native]
+        if len(ours) != len(native):
+            return None
+        return "" if ours == list(native) else "/" + "".join(_DIGITS[ours.index(key)] for key in native)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,7 @@ def table_kind(
     fields: Mapping[str, str],
     constants: Mapping[str, Any] | None = None,
     fixed: Mapping[str, Any] | None = None,
+    accepts: Callable[[dict[str, Any]], bool] | None = None,
     after_read: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None,
     before_write: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
 ) -> Kind:
@@ -62,6 +74,7 @@ def table_kind(
         fields: Native path to neutral path, dotted, in the native's own key order; the first one is required.
         constants: Native paths with the one value they have in this kind (`type`, nested `source.type`).
         fixed: Neutral keys that this kind implies and the native does not spell.
+        accepts: Refuses the neutral block by False.
         after_read: Refines the neutral block; None refuses it.
         before_write: Undoes `after_read`.
     """
@@ -73,12 +86,15 @@ def table_kind(
 
     def read(native: Native) -> dict[str, Any] | None:
         block = layout.read(native)
-        return block if block is None or after_read is None else after_read(block)
+        if block is None or (accepts is not None and not accepts(block)):
+            return None
+        return block if after_read is None else after_read(block)
 
     def write(block: Mapping[str, Any]) -> Native:
         return layout.write(dict(block) if before_write is None else before_write(dict(block)))
 
-    return Kind(name, read, write, _tree(path.native for path in paths))
+    plain = after_read is None and before_write is None
+    return Kind(name, read, write, _tree(path.native for path in paths), flat=_flat_keys(paths) if plain else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +138,13 @@ class _Layout:
         if "extras" in block:
             native.update((key, value) for key, value in block["extras"].items() if key not in self.named)
         return native
+
+
+def _flat_keys(paths: Sequence[_Path]) -> tuple[str, ...]:
+    """Return the native keys where a block that was read must be written as it was; else none."""
+    flat = all(len(path.native) == 1 for path in paths)
+    texts = all(path.constant is _ABSENT or isinstance(path.constant, str) for path in paths)  # 1 == True, for one
+    return tuple(path.native[0] for path in paths) if flat and texts else ()
 
 
 def _with_rest(block: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
