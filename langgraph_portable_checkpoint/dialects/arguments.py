@@ -10,6 +10,9 @@ from ..envelope.model import Block
 INT64: Final = range(-(2**63), 2**64)
 BEYOND_64_BITS: Final = "holds an integer beyond 64 bits, which no checkpoint can hold"
 
+_spell: Final = json.JSONEncoder(ensure_ascii=False, default=str).encode
+_spell_strictly: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
 
 def read_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
     """Read a call whose arguments are JSON text, or an object that some logs hold in its place.
@@ -35,17 +38,25 @@ def write_arguments(block: Block) -> str:
     args = block.get("args")
     if isinstance(args, str):
         return args
-    text = json.dumps({} if args is None else args, ensure_ascii=False, default=str)
+    text = _spell({} if args is None else args)
     return text if text.isascii() or is_sendable(text) else json.dumps(args, default=str)
 
 
 def is_sendable(value: Any) -> bool:
     """True if a request can hold the value: JSON without NaN, without lone surrogates, nested within reason."""
+    if type(value) is dict and all(map(_is_everyday, value)) and all(map(_is_everyday, value.values())):
+        return True
     try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        _spell_strictly(value).encode()
     except (ValueError, TypeError, RecursionError):
         return False
     return True
+
+
+def _is_everyday(value: Any) -> bool:
+    """True for an ASCII text and a whole number, which need no trial; False says nothing."""
+    kind = type(value)
+    return value.isascii() if kind is str else kind is bool or (kind is int and value in INT64)
 
 
 def beyond_64_bits(value: Any) -> bool:

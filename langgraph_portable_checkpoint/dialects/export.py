@@ -197,7 +197,9 @@ def _mended(message: BaseMessage, at: int, broken: list[int]) -> BaseMessage:
 
 
 def _is_envelope(message: Any) -> bool:
-    return isinstance(message, Mapping) and "role" in message and isinstance(message.get("content"), list)
+    if type(message) is not dict and not isinstance(message, Mapping):
+        return False
+    return "role" in message and isinstance(message.get("content"), list)
 
 
 def _select(

@@ -65,11 +65,12 @@ class Loss:
         return f"[{self.rule}] {self.kind} at {where}: {self.action}" + (f" ({self.detail})" if self.detail else "")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Placed:
     """A message envelope with its place in the source history; what normaliser and renderers work on.
 
-    `index` counts source messages from 0. A synthesized message carries the place of the message that caused it.
+    `index` counts source messages from 0. A synthesized message carries the place of the message that caused it. Nobody
+    changes one; it is not frozen, since there is one per message and a frozen one takes four times as long to make.
     """
 
     envelope: MessageEnvelope

@@ -19,27 +19,35 @@ def place(conversation: Sequence[MessageEnvelope]) -> list[Placed]:
     turn = -1
     phase: Phase | None = None
     for index, envelope in enumerate(conversation):
-        fact = _fact(envelope)
-        if opens_turn(phase, fact):
-            turn, phase = turn + 1, PHASES[0]
-        phase = next_phase(phase or PHASES[0], fact)
+        plain = _is_plain(envelope)
+        opens, phase = _step(phase, *_look(envelope)) if plain else _told(phase, fact_of_envelope(envelope))
+        turn += opens
         placed.append(Placed(envelope, index, turn))
     return placed
 
 
-def _fact(envelope: MessageEnvelope) -> MessageFact:
-    """Return what decides turns; the same object for messages that look alike, as there may be very many."""
+def _is_plain(envelope: MessageEnvelope) -> bool:
     extras = envelope.get("extras")
-    if extras is not None and not _SUMMARY_KEYS.isdisjoint(extras):
-        return fact_of_envelope(envelope)
+    return extras is None or _SUMMARY_KEYS.isdisjoint(extras)
+
+
+def _look(envelope: MessageEnvelope) -> tuple[Role, bool, bool]:
+    """Return what decides turns: the role, and whether the user typed it, or it asks for tools."""
     role = envelope["role"]
-    asks = role == "assistant" and any(block["type"] == "tool_call" for block in envelope["content"])
-    return _plain_fact(role, role == "user" and envelope.get("typed_by_user", True), asks)
+    if role == "assistant":
+        return role, False, any(block["type"] == "tool_call" for block in envelope["content"])
+    return role, role == "user" and envelope.get("typed_by_user", True), False
 
 
-@lru_cache(maxsize=32)
-def _plain_fact(role: Role, typed_by_user: bool, asks: bool) -> MessageFact:
-    return MessageFact(role=role, typed_by_user=typed_by_user, tool_calls=(None,) if asks else ())
+@lru_cache(maxsize=64)
+def _step(phase: Phase | None, role: Role, typed_by_user: bool, asks: bool) -> tuple[bool, Phase]:
+    """Tell whether such a message opens a turn, and the phase after it. There are few such messages."""
+    return _told(phase, MessageFact(role=role, typed_by_user=typed_by_user, tool_calls=(None,) if asks else ()))
+
+
+def _told(phase: Phase | None, fact: MessageFact) -> tuple[bool, Phase]:
+    opens = opens_turn(phase, fact)
+    return opens, next_phase(PHASES[0] if opens else phase or PHASES[0], fact)
 
 
 _SUMMARY_KEYS: Final = frozenset({"lc_source", "additional_kwargs", "isCompactSummary"})
