@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .anthropic_read import API, NAME
-from .base import native
+from .base import native, plain_text
 from .media_parts import base64_of
 from .reasoning import origin_of
 from .report import Placed, Report
@@ -74,7 +74,8 @@ class AnthropicWriter:
         if content:
             result["content"] = content
         kept = (envelope.get("extras") or {}).get(NAME)
-        result |= {key: value for key, value in (kept or {}).items() if key not in result}
+        if kept:
+            result |= {key: value for key, value in kept.items() if key not in result}
         if envelope.get("status") == "error":
             result["is_error"] = True
         return result
@@ -82,6 +83,9 @@ class AnthropicWriter:
     def _content(self, placed: Placed) -> Any:
         """Spell content: a plain text where there is one text that came as one, else a list of blocks."""
         envelope = placed.envelope
+        text = plain_text(envelope)
+        if text is not None:
+            return text
         blocks = [self._block(block, placed) for block in envelope["content"]]
         if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
             only = envelope["content"][0]

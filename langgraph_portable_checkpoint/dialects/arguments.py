@@ -6,12 +6,12 @@ import json
 from typing import Any, Final, NoReturn
 
 from ..envelope.model import Block
+from .plain_values import is_plain
 
 INT64: Final = range(-(2**63), 2**64)
 BEYOND_64_BITS: Final = "holds an integer beyond 64 bits, which no checkpoint can hold"
 
 _spell: Final = json.JSONEncoder(ensure_ascii=False, default=str).encode
-_spell_strictly: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def read_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
@@ -44,19 +44,10 @@ def write_arguments(block: Block) -> str:
 
 def is_sendable(value: Any) -> bool:
     """True if a request can hold the value: JSON without NaN, without lone surrogates, nested within reason."""
-    if type(value) is dict and all(map(_is_everyday, value)) and all(map(_is_everyday, value.values())):
-        return True
     try:
-        _spell_strictly(value).encode()
-    except (ValueError, TypeError, RecursionError):
+        return is_plain(value)
+    except RecursionError:
         return False
-    return True
-
-
-def _is_everyday(value: Any) -> bool:
-    """True for an ASCII text and a whole number, which need no trial; False says nothing."""
-    kind = type(value)
-    return value.isascii() if kind is str else kind is bool or (kind is int and value in INT64)
 
 
 def beyond_64_bits(value: Any) -> bool:

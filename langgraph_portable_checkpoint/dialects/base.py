@@ -347,6 +347,12 @@ def native(block: Block, envelope: MessageEnvelope, *, api: str) -> Any | None:
     return raw if origin.get("api") == api else None
 
 
+def plain_text(envelope: MessageEnvelope) -> str | None:
+    """Return the text of a message that is one text and nothing else: no native form, no citations, no hints."""
+    content = envelope["content"]
+    return content[0].get("text") if len(content) == 1 and len(content[0]) == 2 else None
+
+
 def without_raw(block: Block, **changes: Any) -> Block:
     """Copy a block with changes; the copy no longer claims to be the native block."""
     copy: dict[str, Any] = {key: value for key, value in block.items() if key != "raw"}

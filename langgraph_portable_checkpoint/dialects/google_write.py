@@ -151,6 +151,8 @@ class Writer:
         return not ours or not theirs or model_family(ours) == model_family(theirs)
 
     def _written(self, block: Block, placed: Placed, path: str) -> Part | None:
+        if block["type"] == "text" and len(block) == 2:
+            return {"text": block["text"]}
         part = block.get("value") if block["type"] == "non_standard" else native_part(block)
         if part is None and block["type"] in MEDIA_PARTS:
             self.report.add("G14", "unresolved", action="a text stands in for a part", at=placed, path=path)

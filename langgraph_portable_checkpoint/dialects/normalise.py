@@ -10,7 +10,7 @@ comes out as the same objects, raw content included. `concerns.py` lists every l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
@@ -150,7 +150,7 @@ def _map_ids(paired: Paired, target: Target, report: Report) -> list[Placed]:
         elif position in paired.call_of:
             new = new_ids[paired.call_of[position]]
             if placed.envelope.get("tool_call_id") != new:
-                placed = replace(placed, envelope={**placed.envelope, "tool_call_id": new})
+                placed = placed.having({**placed.envelope, "tool_call_id": new})
         out.append(placed)
     return out
 
@@ -220,7 +220,7 @@ def _may_stand(target: Target, before: Sequence[Placed]) -> bool:
 def _with_role(placed: Placed, role: Any) -> Placed:
     envelope: MessageEnvelope = {**placed.envelope, "role": role}
     envelope.pop("raw_content", None)
-    return replace(placed, envelope=envelope)
+    return placed.having(envelope)
 
 
 def _fit_content(conversation: list[Placed], parts: Parts, *, changed_at: int | None) -> list[Placed]:
@@ -245,7 +245,7 @@ def _name_messages(conversation: list[Placed], parts: Parts) -> list[Placed]:
                 if not is_tool:
                     detail = f"{name} -> {new}"
                     parts.lose("message_name", "re-keyed", placed, "name", action="got a name that fits", detail=detail)
-                placed = replace(placed, envelope={**placed.envelope, "name": new})
+                placed = placed.having({**placed.envelope, "name": new})
         out.append(placed)
     return out
 
@@ -299,7 +299,7 @@ def _media_message(moved: Sequence[tuple[Placed, str, Block]], parts: Parts) -> 
         content.extend(parts.media.fit(without_raw(block, origin=source.envelope.get("origin") or {}), as_user, path))
     last = moved[-1][0]
     envelope: MessageEnvelope = {"v": last.envelope["v"], "role": "user", "content": content, "typed_by_user": False}
-    return replace(last, envelope=envelope)
+    return last.having(envelope)
 
 
 def _require_reasoning(conversation: list[Placed], parts: Parts) -> list[Placed]:
@@ -381,7 +381,7 @@ def _user_says(text: str, cause: Placed) -> Placed:
         "content": [{"type": "text", "text": text}],
         "typed_by_user": False,
     }
-    return replace(cause, envelope=envelope)
+    return cause.having(envelope)
 
 
 def _alternate(conversation: list[Placed], parts: Parts) -> list[Placed]:

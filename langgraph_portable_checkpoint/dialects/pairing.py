@@ -7,7 +7,7 @@ later turn. A result goes to the latest message with an unanswered call of its i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from ..envelope.model import Block, MessageEnvelope
@@ -328,7 +328,7 @@ def with_content(placed: Placed, content: list[Block]) -> Placed:
     """Copy a placed envelope with other content; its raw content no longer counts."""
     envelope: MessageEnvelope = {**placed.envelope, "content": content}
     envelope.pop("raw_content", None)
-    return replace(placed, envelope=envelope)
+    return placed.having(envelope)
 
 
 def _made_result(cause: Placed, call: Call) -> Placed:
@@ -352,4 +352,4 @@ def quoted(placed: Placed) -> Placed:
     envelope: MessageEnvelope = {"v": placed.envelope["v"], "role": "user", "content": content, "typed_by_user": False}
     if "origin" in placed.envelope:
         envelope["origin"] = placed.envelope["origin"]
-    return replace(placed, envelope=envelope)
+    return placed.having(envelope)
