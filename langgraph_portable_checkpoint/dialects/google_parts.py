@@ -14,6 +14,7 @@ import json
 import mimetypes
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from ..envelope.model import Block
@@ -38,6 +39,7 @@ _ANSWER_KEYS: Final = ("output", "result", "return_value")
 """Keys under which programs put a tool's plain answer; the API documents `output` (G8)."""
 
 
+@lru_cache(maxsize=1024)
 def camel(key: str) -> str:
     """Spell a snake_case key in camelCase.
 
@@ -339,4 +341,4 @@ def is_part(value: Any) -> bool:
     if not isinstance(value, Mapping) or "type" in value:
         return False
     keys = camel_keys(value)
-    return sum(keys.get(name) is not None for name in DATA_FIELDS) == 1
+    return len([key for key in keys if key in DATA_FIELDS and keys[key] is not None]) == 1
