@@ -361,6 +361,20 @@ def plain_text(envelope: MessageEnvelope) -> str | None:
     return text if isinstance(text, str) else None
 
 
+def text_and_calls(envelope: MessageEnvelope) -> tuple[str | None, list[Block]] | None:
+    """Return text and calls of a message that is at most one plain text, then calls; None for any other."""
+    content = envelope["content"]
+    text = None
+    if content and len(content[0]) == 2 and content[0]["type"] == "text":
+        text, content = content[0].get("text"), content[1:]
+        if not isinstance(text, str):
+            return None
+    for block in content:
+        if block["type"] != "tool_call":
+            return None
+    return text, content
+
+
 def without_raw(block: Block, **changes: Any) -> Block:
     """Copy a block with changes; the copy no longer claims to be the native block."""
     copy: dict[str, Any] = {key: value for key, value in block.items() if key != "raw"}

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import write_arguments
-from .base import native, plain_text
+from .base import native, plain_text, text_and_calls
 from .chat_hosts import Host
 from .chat_read import API, NAME, REASONING_KEYS
 from .media_parts import base64_of, data_url_of
@@ -84,9 +84,13 @@ class ChatWriter:
     def assistant(self, placed: Placed) -> dict[str, Any]:
         """Spell an assistant message: reasoning field, content, refusal, audio, calls."""
         envelope = placed.envelope
-        text = plain_text(envelope)
-        if text is not None:
-            return {"content": text}
+        known = text_and_calls(envelope) if not _kept(envelope) else None
+        if known is not None and (known[0] or known[1]):
+            text, asked = known
+            return {
+                "content": text,
+                **({"tool_calls": [self._call(call, envelope) for call in asked]} if asked else {}),
+            }
         kinds = _by_kind(envelope)
         message = self._reasoning(kinds.get("reasoning", ()))
         calls = [self._call(block, envelope) for block in kinds.get("call", ())]

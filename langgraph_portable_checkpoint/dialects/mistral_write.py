@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import write_arguments
-from .base import plain_text
+from .base import plain_text, text_and_calls
 from .media_parts import base64_of, data_url_of
 from .mistral_read import API, NAME
 from .pairing import CALL_TYPES
@@ -37,8 +37,8 @@ class MistralWriter:
         envelope = placed.envelope
         role = "user" if envelope["role"] == "other" else envelope["role"]
         message: dict[str, Any] = {"role": role}
-        calls = [self._call(block, envelope) for block in envelope["content"] if block["type"] in CALL_TYPES]
-        content = self._content(placed)
+        content, asked = text_and_calls(envelope) or (self._content(placed), _calls_of(envelope))
+        calls = [self._call(block, envelope) for block in asked]
         if role != "assistant":
             message["content"] = "" if content is None else content
         elif content is not None:
@@ -104,6 +104,10 @@ class MistralWriter:
             return dict(raw)
         function = {"name": block.get("name"), "arguments": write_arguments(block)}
         return {"id": block.get("id"), "type": "function", "function": function}
+
+
+def _calls_of(envelope: MessageEnvelope) -> list[Block]:
+    return [block for block in envelope["content"] if block["type"] in CALL_TYPES]
 
 
 def _native(block: Block, envelope: MessageEnvelope) -> Mapping[str, Any] | None:

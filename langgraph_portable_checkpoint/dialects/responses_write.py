@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import write_arguments
-from .base import IdRule, plain_text
+from .base import IdRule, plain_text, text_and_calls
 from .ids import digest_id
 from .lint.openai_responses import MAX_TEXT
 from .media_parts import data_url_of
@@ -111,6 +111,13 @@ class ResponsesWriter:
 
     def assistant(self, placed: Placed) -> Iterator[dict[str, Any]]:
         """Spell the items of an assistant message in order; texts that share an id are one output message."""
+        known = text_and_calls(placed.envelope)
+        if known is not None:
+            text, calls = known
+            if text is not None:
+                yield {"role": "assistant", "content": text}
+            yield from self._single(calls, placed)
+            return
         blocks = [block for block in placed.envelope["content"] if block["type"] != "server_tool_result"]
         for key, group in groupby(blocks, key=_message_key):
             run = list(group)

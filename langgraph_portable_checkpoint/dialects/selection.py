@@ -19,24 +19,24 @@ def place(conversation: Sequence[MessageEnvelope]) -> list[Placed]:
     turn = -1
     phase: Phase | None = None
     for index, envelope in enumerate(conversation):
-        plain = _is_plain(envelope)
-        opens, phase = _step(phase, *_look(envelope)) if plain else _told(phase, fact_of_envelope(envelope))
+        extras = envelope.get("extras")
+        if extras and not _SUMMARY_KEYS.isdisjoint(extras):
+            opens, phase = _told(phase, fact_of_envelope(envelope))
+        else:
+            role = envelope["role"]
+            typed = role == "user" and envelope.get("typed_by_user", True)
+            opens, phase = _step(phase, role, typed, role == "assistant" and asks(envelope))
         turn += opens
         placed.append(Placed(envelope, index, turn))
     return placed
 
 
-def _is_plain(envelope: MessageEnvelope) -> bool:
-    extras = envelope.get("extras")
-    return extras is None or _SUMMARY_KEYS.isdisjoint(extras)
-
-
-def _look(envelope: MessageEnvelope) -> tuple[Role, bool, bool]:
-    """Return what decides turns: the role, and whether the user typed it, or it asks for tools."""
-    role = envelope["role"]
-    if role == "assistant":
-        return role, False, any(block["type"] == "tool_call" for block in envelope["content"])
-    return role, role == "user" and envelope.get("typed_by_user", True), False
+def asks(envelope: MessageEnvelope) -> bool:
+    """True for a message with a call of a client's tool."""
+    for block in envelope["content"]:  # noqa: SIM110 - any() over a generator takes twice as long, for every answer
+        if block["type"] == "tool_call":
+            return True
+    return False
 
 
 @lru_cache(maxsize=64)
