@@ -55,6 +55,8 @@ def beyond_64_bits(value: Any) -> bool:
     left = [value]
     while left:
         one = left.pop()
+        if type(one) is str:
+            continue
         if isinstance(one, dict):
             left.extend(one.values())
         elif isinstance(one, (list, tuple)):
@@ -67,7 +69,7 @@ def beyond_64_bits(value: Any) -> bool:
 def _parse(arguments: Any) -> dict[str, Any]:
     if not isinstance(arguments, str):
         raise ValueError(f"arguments are a {type(arguments).__name__}, not a text")
-    args = json.loads(arguments, parse_constant=_refuse, parse_int=_int64)
+    args = json.loads(arguments) if arguments.startswith("\ufeff") else _DECODER.decode(arguments)
     if not isinstance(args, dict):
         raise ValueError(f"arguments are a JSON {type(args).__name__}, not an object")
     return args
@@ -82,3 +84,6 @@ def _int64(text: str) -> int:
     if number not in INT64:
         raise ValueError("an integer beyond 64 bits")
     return number
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse, parse_int=_int64)

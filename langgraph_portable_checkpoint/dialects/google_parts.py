@@ -82,7 +82,7 @@ def padded(data: str) -> str:
 def block_of(part: Part) -> Block:
     """Read one native part that is not a function response."""
     native = camel_keys(part)
-    fields = [name for name in DATA_FIELDS if native.get(name) is not None]
+    fields = [name for name in native if name in DATA_FIELDS and native[name] is not None]
     reader = _READERS.get(fields[0]) if len(fields) == 1 else None
     block = reader(native) if reader else None
     if block is None:
@@ -94,6 +94,8 @@ def block_of(part: Part) -> Block:
 
 def _keep_rest(block: Block, native: Mapping[str, Any], field: str) -> None:
     """Put what stands beside the data field under extras, the signature by its neutral name."""
+    if len(native) == 1:
+        return
     rest = {key: value for key, value in native.items() if key != field and value is not None and key != "thought"}
     if "thoughtSignature" in rest:
         rest["signature"] = rest.pop("thoughtSignature")
