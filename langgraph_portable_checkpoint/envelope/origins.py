@@ -97,6 +97,8 @@ def told_metadata(envelope: Mapping[str, Any], metadata: Mapping[str, Any]) -> d
 def write_metadata(envelope: Mapping[str, Any]) -> dict[str, Any]:
     """Write origin and stop reason as the response metadata that reads back as them."""
     origin = envelope.get("origin", {})
+    if not origin and envelope.get("stop_reason") is None:
+        return {}
     reason = "stop_reason" if origin.get("api") == "messages" else "finish_reason"
     found = {
         "model_provider": _write_provider(envelope),
