@@ -151,8 +151,9 @@ class Writer:
         return not ours or not theirs or model_family(ours) == model_family(theirs)
 
     def _written(self, block: Block, placed: Placed, path: str) -> Part | None:
-        if block["type"] == "text" and len(block) == 2 and isinstance(block["text"], str):
-            return {"text": block["text"]}
+        plain = self._plain(block)
+        if plain is not None:
+            return plain
         part = block.get("value") if block["type"] == "non_standard" else native_part(block)
         if part is None and block["type"] in MEDIA_PARTS:
             self.report.add("G14", "unresolved", action="a text stands in for a part", at=placed, path=path)
@@ -175,6 +176,12 @@ class Writer:
             else:
                 self.report.add("G10", "dropped", action="left out a foreign signature", at=placed, path=path)
         return part
+
+    def _plain(self, block: Block) -> Part | None:
+        """Spell a text that is nothing else; None for any other block."""
+        if block["type"] != "text" or len(block) != 2 or not isinstance(block.get("text"), str):
+            return None
+        return {"text": block["text"]}
 
     def _report_unsaid(self, block: Block, placed: Placed, path: str) -> None:
         if block.get("annotations"):

@@ -60,8 +60,10 @@ def read_plain(message: BaseMessage) -> MessageEnvelope | None:
 
 def _read_view(view: Mapping[str, Any]) -> MessageEnvelope:
     text = read_text(view)
-    if text is not None:
-        return cast(MessageEnvelope, text)
+    return _read_any_view(view) if text is None else cast(MessageEnvelope, text)
+
+
+def _read_any_view(view: Mapping[str, Any]) -> MessageEnvelope:
     reading = read_fields(view)
     _repair_args(reading, view)
     for block, extra, value in reading.beside:
