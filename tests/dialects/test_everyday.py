@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import messages_to_dict
 
@@ -121,6 +121,13 @@ def test_texts_calls_and_results_are_everyday() -> None:
     assert found == messages_to_dict([write_message(envelope) for envelope in history])
 
 
+def test_calls_that_share_an_id_are_not_everyday() -> None:
+    calls = [{"type": "tool_call", "id": "c", "name": "f", "args": {"x": number}} for number in (1, 2)]
+    envelope: Any = {"v": 1, "role": "assistant", "content": calls}
+    assert everyday_dict(envelope) is None
+    assert len(write_message(envelope).additional_kwargs) == 1
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(max_size=2) | st.just(b""),
     lambda inner: st.lists(inner) | st.tuples(inner) | st.dictionaries(st.text() | st.integers(), inner),
@@ -142,6 +149,7 @@ def test_values_nested_beyond_everyday_are_left_to_a_trial() -> None:
     assert is_everyday({"a": [{"b": [1, 2.5, "x", None, True]}]})
 
 
+@example("AbZ0====")
 @given(st.text(st.sampled_from("AbZ09+/=-_ \nü="), max_size=12))
 def test_base64_is_what_its_alphabet_and_padding_say(encoded: str) -> None:
     fits = len(encoded) % 4 == 0 and re.fullmatch("[A-Za-z0-9+/]+={0,2}", encoded) is not None
