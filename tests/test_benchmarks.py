@@ -10,7 +10,7 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from benchmarks import compare, large_media, resume_cost
+from benchmarks import compare, histories, large_media, resume_cost
 from benchmarks.conversation import CHECKPOINTS_PER_TURN, MESSAGES_PER_TURN, TEXT_BYTES, compile_graph, question
 from benchmarks.meters import SaverCpu, ServerMeter, count_cpu, counting_clients
 from benchmarks.report import PER_TURN, TOTALS
@@ -185,3 +185,21 @@ def test_large_media_are_measured_beside_raw_commands(capsys: pytest.CaptureFixt
     assert all(float(rows[step][3]) > 0 for step in large_media.BASE)
     assert 0.9 < float(rows["put"][5]) <= 4
     assert 0.9 < float(rows["read, cold"][5]) <= 4
+
+
+def test_histories_have_a_full_row_per_shape_length_and_dialect(capsys: pytest.CaptureFixture[str]) -> None:
+    histories.main(["--lengths", "4,8", "--rounds", "1", "--shapes", "tools,media", "--dialects", "anthropic,google"])
+    table = [cells(line) for line in capsys.readouterr().out.splitlines()]
+    asked = [(s, n, d) for s in ("tools", "media") for n in ("4", "8") for d in ("anthropic", "google")]
+    assert [tuple(row[:3]) for row in table[2:]] == asked
+    assert all(len(row) == len(table[0]) and all(row) for row in table)
+
+
+def test_histories_time_threads_that_the_saver_gives_back_whole() -> None:
+    for shape in histories.SHAPES:
+        saver = InMemorySaver()
+        subject = histories.Subject.stored(shape, 8, {"s": saver})
+        found = saver.get_tuple(subject.config)
+        assert found is not None
+        assert found.checkpoint["channel_values"] == {"messages": subject.messages}
+        assert len(subject.envelopes) == len(subject.messages) == 8

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .anthropic_read import API, NAME
-from .base import native
+from .base import native, plain_text
 from .lint.anthropic import BLOCK_KEYS
 from .media_parts import base64_of
 from .reasoning import origin_of
@@ -78,6 +78,9 @@ class AnthropicWriter:
     def _content(self, placed: Placed) -> Any:
         """Spell content: a plain text where there is one text that came as one, else a list of blocks."""
         envelope = placed.envelope
+        text = plain_text(envelope)
+        if text is not None:
+            return text
         blocks = [self._block(block, placed) for block in envelope["content"]]
         if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
             only = envelope["content"][0]

@@ -8,10 +8,13 @@ from typing import Any, Final, NoReturn
 
 from ..envelope.model import Block, MessageEnvelope
 from .concerns import INVALID_ARGUMENTS
+from .plain_values import is_plain
 from .report import Placed, Report
 
 INT64: Final = range(-(2**63), 2**64)
 BEYOND_64_BITS: Final = "holds an integer beyond 64 bits, which no checkpoint can hold"
+
+_spell: Final = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
 def read_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
@@ -68,17 +71,16 @@ def write_arguments(block: Block) -> str:
     args = block.get("args")
     if isinstance(args, str):
         return args
-    text = json.dumps({} if args is None else args, ensure_ascii=False, default=str)
+    text = _spell({} if args is None else args)
     return text if text.isascii() or is_sendable(text) else json.dumps(args, default=str)
 
 
 def is_sendable(value: Any) -> bool:
     """True if a request can hold the value: JSON without NaN, without lone surrogates, nested within reason."""
     try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, TypeError, RecursionError):
+        return is_plain(value)
+    except RecursionError:
         return False
-    return True
 
 
 def beyond_64_bits(value: Any) -> bool:
@@ -86,6 +88,8 @@ def beyond_64_bits(value: Any) -> bool:
     left = [value]
     while left:
         one = left.pop()
+        if type(one) is str:
+            continue
         if isinstance(one, dict):
             left.extend(one.values())
         elif isinstance(one, (list, tuple)):
@@ -98,7 +102,7 @@ def beyond_64_bits(value: Any) -> bool:
 def _parse(arguments: Any) -> dict[str, Any]:
     if not isinstance(arguments, str):
         raise ValueError(f"arguments are a {type(arguments).__name__}, not a text")
-    args = json.loads(arguments, parse_constant=_refuse, parse_int=_int64)
+    args = json.loads(arguments) if arguments.startswith("\ufeff") else _DECODER.decode(arguments)
     if not isinstance(args, dict):
         raise ValueError(f"arguments are a JSON {type(args).__name__}, not an object")
     return args
@@ -113,3 +117,6 @@ def _int64(text: str) -> int:
     if number not in INT64:
         raise ValueError(BEYOND_64_BITS)
     return number
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse, parse_int=_int64)

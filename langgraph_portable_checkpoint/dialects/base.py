@@ -28,7 +28,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, Literal, Protocol, get_args, get_origin, get_type_hints, runtime_checkable
 
 from ..envelope.model import Block, MessageEnvelope
@@ -69,7 +69,12 @@ class MediaRule:
 
     def takes_mime(self, mime_type: str | None) -> bool:
         """True if the mime type fits; an unknown one fits only where any does."""
-        return not self.mime_types or any(re.fullmatch(known, mime_type or "") for known in self.mime_types)
+        return not self.mime_types or _fits_any(self.mime_types, mime_type or "")
+
+
+@lru_cache(maxsize=1024)
+def _fits_any(patterns: tuple[str, ...], mime_type: str) -> bool:
+    return any(re.fullmatch(pattern, mime_type) for pattern in patterns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -349,6 +354,29 @@ def native(block: Block, envelope: MessageEnvelope, *, api: str) -> Any | None:
         return None
     origin = block.get("origin") or envelope.get("origin") or {}
     return raw if origin.get("api") == api else None
+
+
+def plain_text(envelope: MessageEnvelope) -> str | None:
+    """Return the text of a message that is one text and nothing else: no native form, no citations, no hints."""
+    content = envelope["content"]
+    if len(content) != 1 or len(content[0]) != 2 or content[0]["type"] != "text":
+        return None
+    text = content[0].get("text")
+    return text if isinstance(text, str) else None
+
+
+def text_and_calls(envelope: MessageEnvelope) -> tuple[str | None, list[Block]] | None:
+    """Return text and calls of a message that is at most one plain text, then calls; None for any other."""
+    content = envelope["content"]
+    text = None
+    if content and len(content[0]) == 2 and content[0]["type"] == "text":
+        text, content = content[0].get("text"), content[1:]
+        if not isinstance(text, str):
+            return None
+    for block in content:
+        if block["type"] != "tool_call":
+            return None
+    return text, content
 
 
 def without_raw(block: Block, **changes: Any) -> Block:

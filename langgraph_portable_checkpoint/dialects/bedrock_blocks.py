@@ -65,17 +65,23 @@ _KEY_OF: Final = {kind: key for key, kind in _NATIVE_KEYS.items()}
 _BAD_NAME: Final = re.compile(r"[^a-zA-Z0-9\-()\[\] ]+")
 
 
+_BYTES: Final = ("bytes", "redactedContent")
+
+
 def with_bytes(native: Any) -> Any:
     """Return a native block with base64 texts in the places of bytes decoded; what is not base64 stays."""
     if isinstance(native, list):
         return [with_bytes(item) for item in native]
     if not isinstance(native, dict):
         return native
-    return {key: _decoded(key, value) for key, value in native.items()}
+    return {
+        key: value if isinstance(value, str) and key not in _BYTES else _decoded(key, value)
+        for key, value in native.items()
+    }
 
 
 def _decoded(key: str, value: Any) -> Any:
-    if key in ("bytes", "redactedContent") and isinstance(value, str):
+    if key in _BYTES and isinstance(value, str):
         try:
             return base64.b64decode(value, validate=True)
         except (binascii.Error, ValueError):

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from ..envelope.model import Block
-from .base import Target, native
+from .base import Target, native, plain_text
 from .bedrock_blocks import Native, native_block
 from .bedrock_read import API
 from .lint.bedrock import MAX_DOCUMENTS, MAX_IMAGES
@@ -25,6 +25,8 @@ BLOCK_KEYS: Final = frozenset(
         "reasoningContent", "citationsContent", "searchResult", "toolAddition", "toolRemoval",
     }
 )  # fmt: skip
+
+_NATIVE_KEYS: Final = BLOCK_KEYS | {"json"}
 
 
 class Writer:
@@ -56,13 +58,16 @@ class Writer:
 
     def _add_text(self, content: list[Native], placed: Placed) -> None:
         """Put a text beside documents that stand without one (B6)."""
-        if any("document" in block for block in content) and not any("text" in block for block in content):
+        if not any("text" in block for block in content) and any("document" in block for block in content):
             content.append({"text": "See the attached document."})
             self.report.add("B6", "synthesized", action="put a text beside a document", at=placed)
 
     def _blocks(self, placed: Placed) -> list[Native]:
         if placed.envelope.get("name") and placed.envelope["role"] in ("user", "assistant"):
             self.report.add("B3", "dropped", action="left out the speaker's name", at=placed)
+        text = plain_text(placed.envelope)
+        if text is not None:
+            return [{"text": text}]
         found: list[Native] = []
         for index, block in enumerate(placed.envelope["content"]):
             found += self._block(block, placed, f"content[{index}]")
@@ -145,4 +150,4 @@ def _without_status(answer: Mapping[str, Any]) -> Native:
 
 def is_native(value: Any) -> bool:
     """Tell whether a value is one native content block (or a `json` one of a tool result)."""
-    return isinstance(value, dict) and len(value) == 1 and next(iter(value)) in (*BLOCK_KEYS, "json")
+    return isinstance(value, dict) and len(value) == 1 and next(iter(value)) in _NATIVE_KEYS

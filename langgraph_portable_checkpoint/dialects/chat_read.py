@@ -27,6 +27,7 @@ REASONING_KEYS: Final = ("reasoning_details", "reasoning_content", "reasoning")
 _READ_KEYS: Final = frozenset(
     {"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "audio", *REASONING_KEYS}
 )
+_PLAIN_KEYS: Final = frozenset({"role", "content", "name", "tool_call_id"})
 _AUDIO: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 
 
@@ -39,12 +40,20 @@ def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) 
     if role is None:
         problems.add(f"{path}.role", f"{message.get('role')!r} is not a role of Chat Completions")
         return None
-    content = [*_reasoning(message), *_content(message, path, problems), *_calls(message, path, problems)]
+    content = _plain_content(message)
+    if content is None:
+        content = [*_reasoning(message), *_content(message, path, problems), *_calls(message, path, problems)]
     envelope: MessageEnvelope = {"v": ENVELOPE_VERSION, "role": role, "content": content, "origin": origin}
     if role == "tool":
         envelope["tool_call_id"] = problems.optional_text(message.get("tool_call_id"), f"{path}.tool_call_id")
         envelope["status"] = "success"
     return _with_rest(envelope, message)
+
+
+def _plain_content(message: Mapping[str, Any]) -> list[Block] | None:
+    """Read the content of a message that has one text and nothing else to be read; None of any other."""
+    text = message.get("content")
+    return [{"type": "text", "text": text}] if isinstance(text, str) and message.keys() <= _PLAIN_KEYS else None
 
 
 def _with_rest(envelope: MessageEnvelope, message: Mapping[str, Any]) -> MessageEnvelope:
@@ -54,6 +63,8 @@ def _with_rest(envelope: MessageEnvelope, message: Mapping[str, Any]) -> Message
         envelope["name"] = message["name"]
     if message["role"] != role:
         envelope["role_detail"] = message["role"]
+    if message.keys() <= _PLAIN_KEYS and "content" in message:
+        return envelope
     extras = {key: value for key, value in message.items() if key not in _READ_KEYS}
     extras |= {key: None for key in ("refusal", *REASONING_KEYS) if key in message and message[key] is None}
     if content and "reasoning_details" in message and isinstance(message.get("reasoning"), str):

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import write_arguments
-from .base import native
+from .base import native, plain_text, text_and_calls
 from .chat_hosts import Host
 from .chat_read import API, NAME, REASONING_KEYS
 from .media_parts import base64_of, data_url_of
+from .pairing import CALL_TYPES
 from .report import Placed, Report
 
 _FORMATS: Final = {
@@ -44,8 +45,7 @@ class ChatWriter:
     def message(self, placed: Placed) -> dict[str, Any]:
         """Spell one message."""
         envelope = placed.envelope
-        message: dict[str, Any] = {"role": self._role(placed)}
-        message |= _WRITERS[envelope["role"]](self, placed)
+        message: dict[str, Any] = {"role": self._role(placed), **_WRITERS[envelope["role"]](self, placed)}
         name = envelope.get("name")
         if name is not None and self._takes_name(envelope, placed):
             message["name"] = name
@@ -84,6 +84,13 @@ class ChatWriter:
     def assistant(self, placed: Placed) -> dict[str, Any]:
         """Spell an assistant message: reasoning field, content, refusal, audio, calls."""
         envelope = placed.envelope
+        known = text_and_calls(envelope) if not _kept(envelope) else None
+        if known is not None and (known[0] or known[1]):
+            text, asked = known
+            return {
+                "content": text,
+                **({"tool_calls": [self._call(call, envelope) for call in asked]} if asked else {}),
+            }
         kinds = _by_kind(envelope)
         message = self._reasoning(kinds.get("reasoning", ()))
         calls = [self._call(block, envelope) for block in kinds.get("call", ())]
@@ -105,6 +112,9 @@ class ChatWriter:
     def _content(self, placed: Placed) -> Any:
         """Spell texts and parts: a plain text where there is one text that came as one, else a list of parts."""
         envelope = placed.envelope
+        text = plain_text(envelope)
+        if text is not None:
+            return text
         blocks = envelope["content"]
         if envelope["role"] == "assistant":
             blocks = [block for block in blocks if block["type"] == "text" or _is_part(block)]
@@ -155,7 +165,10 @@ class ChatWriter:
 
     def _overlay(self, message: dict[str, Any], placed: Placed) -> None:
         """Put back keys that the source had beyond the neutral ones, where this host knows them."""
-        for key, value in _kept(placed.envelope).items():
+        kept = _kept(placed.envelope)
+        if not kept:
+            return
+        for key, value in kept.items():
             if key == "omits" or key in message:
                 continue
             if key in self.host.keys:
@@ -170,7 +183,7 @@ def _by_kind(envelope: MessageEnvelope) -> dict[str, list[Block]]:
     found: dict[str, list[Block]] = {}
     for block in envelope["content"]:
         kind = block["type"]
-        found.setdefault("call" if kind in ("tool_call", "invalid_tool_call") else kind, []).append(block)
+        found.setdefault("call" if kind in CALL_TYPES else kind, []).append(block)
     return found
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage
 
 from ..envelope.model import MessageEnvelope, Origin
+from ..envelope.read import read_message, read_plain
 from ..errors import DialectError, IncompatibleHistoryError, LossyExportError
 from .arguments import tell_invalid
 from .base import Dialect, ExportOptions, Finding, ImportOptions
@@ -61,7 +62,7 @@ def export_messages(
     """
     known = _options(options)
     broken: list[int] = []
-    placed = place([_read(message, at, broken) for at, message in enumerate(messages)])
+    placed = place(read_messages(messages, broken))
     chosen = _select(placed, turns=turns, max_tokens=max_tokens, count_tokens=count_tokens)
     if len(chosen) < len(placed):
         known = replace(known, prefix_intact=False)
@@ -154,11 +155,28 @@ def lint(payload: Any, dialect: str = "auto", **options: Any) -> list[Finding]:
     return known.lint(value, chosen)
 
 
+def read_messages(
+    messages: Iterable[BaseMessage | MessageEnvelope], broken: list[int] | None = None
+) -> list[MessageEnvelope]:
+    """Read messages as envelopes; an envelope stays what it is.
+
+    Args:
+        messages: LangChain messages or message envelopes, in order.
+        broken: Is given the index of each message whose lone surrogates became U+FFFD.
+
+    Raises:
+        IncompatibleHistoryError: A message holds a value that no checkpoint can hold.
+    """
+    mended: list[int] = [] if broken is None else broken
+    return [_read(message, at, mended) for at, message in enumerate(messages)]
+
+
 def _read(message: BaseMessage | MessageEnvelope, at: int, broken: list[int]) -> MessageEnvelope:
     if not isinstance(message, BaseMessage):
-        return _envelope(message)
+        return _checked(message)
     try:
-        return _envelope(_mended(message, at, broken))
+        plain = read_plain(message)
+        return lift_items(plain or read_message(_mended(message, at, broken)))
     except (TypeError, ValueError, RecursionError) as error:
         raise IncompatibleHistoryError(
             f"message {at} holds a value that no checkpoint can hold ({error})",
@@ -167,23 +185,17 @@ def _read(message: BaseMessage | MessageEnvelope, at: int, broken: list[int]) ->
         ) from error
 
 
-def _envelope(message: BaseMessage | MessageEnvelope) -> MessageEnvelope:
-    if isinstance(message, BaseMessage):
-        from ..envelope.read import read_message
-
-        return lift_items(read_message(message))
+def _checked(message: Any) -> MessageEnvelope:
     if _is_envelope(message):
-        return message
+        return cast(MessageEnvelope, message)
     raise TypeError(
         f"a {type(message).__name__} is neither a LangChain message nor a message envelope; "
         "read provider histories with import_messages first"
     )
 
 
-def _mended(message: Any, at: int, broken: list[int]) -> Any:
+def _mended(message: BaseMessage, at: int, broken: list[int]) -> BaseMessage:
     """Return a message without lone surrogates, which LangGraph's encoder would turn into question marks in silence."""
-    if not isinstance(message, BaseMessage):
-        return message
     repairs: list[str] = []
     fields = {key: mend_surrogates(value, repairs) for key, value in message.__dict__.items()}
     if not repairs:
@@ -193,7 +205,9 @@ def _mended(message: Any, at: int, broken: list[int]) -> Any:
 
 
 def _is_envelope(message: Any) -> bool:
-    return isinstance(message, Mapping) and "role" in message and isinstance(message.get("content"), list)
+    if type(message) is not dict and not isinstance(message, Mapping):
+        return False
+    return "role" in message and isinstance(message.get("content"), list)
 
 
 def _select(

@@ -14,6 +14,7 @@ import json
 import mimetypes
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from ..envelope.model import Block
@@ -38,6 +39,7 @@ _ANSWER_KEYS: Final = ("output", "result", "return_value")
 """Keys under which programs put a tool's plain answer; the API documents `output` (G8)."""
 
 
+@lru_cache(maxsize=1024)
 def camel(key: str) -> str:
     """Spell a snake_case key in camelCase.
 
@@ -80,7 +82,7 @@ def padded(data: str) -> str:
 def block_of(part: Part) -> Block:
     """Read one native part that is not a function response."""
     native = camel_keys(part)
-    fields = [name for name in DATA_FIELDS if native.get(name) is not None]
+    fields = [name for name in native if name in DATA_FIELDS and native[name] is not None]
     reader = _READERS.get(fields[0]) if len(fields) == 1 else None
     block = reader(native) if reader else None
     if block is None:
@@ -92,6 +94,8 @@ def block_of(part: Part) -> Block:
 
 def _keep_rest(block: Block, native: Mapping[str, Any], field: str) -> None:
     """Put what stands beside the data field under extras, the signature by its neutral name."""
+    if len(native) == 1:
+        return
     rest = {key: value for key, value in native.items() if key != field and value is not None and key != "thought"}
     if "thoughtSignature" in rest:
         rest["signature"] = rest.pop("thoughtSignature")
@@ -339,4 +343,4 @@ def is_part(value: Any) -> bool:
     if not isinstance(value, Mapping) or "type" in value:
         return False
     keys = camel_keys(value)
-    return sum(keys.get(name) is not None for name in DATA_FIELDS) == 1
+    return len([key for key in keys if key in DATA_FIELDS and keys[key] is not None]) == 1

@@ -65,6 +65,9 @@ class Payload:
             self.problems.append(f"{path or 'payload'}: is {type(value).__name__}, not contents")
 
     def _take_mapping(self, value: Mapping[str, Any], path: str) -> None:
+        if value and value.keys() <= _CONTENT_KEYS:
+            self._take_content(value, path)
+            return
         keys = camel_keys({str(key): item for key, item in value.items()})
         if "candidates" in keys:
             self._take_responses([value], path)
@@ -128,6 +131,9 @@ class Payload:
             if not isinstance(part, (Mapping, str)):
                 self.problems.append(f"{path}.parts[{index}]: is {type(part).__name__}, not a part")
         self.contents.append((path, content))
+
+
+_CONTENT_KEYS: Final = frozenset({"role", "parts"})
 
 
 class Reader:

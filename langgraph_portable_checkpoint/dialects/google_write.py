@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import IncompatibleHistoryError
@@ -151,14 +151,17 @@ class Writer:
         return not ours or not theirs or model_family(ours) == model_family(theirs)
 
     def _written(self, block: Block, placed: Placed, path: str) -> Part | None:
+        plain = self._plain(block)
+        if plain is not None:
+            return plain
         part = block.get("value") if block["type"] == "non_standard" else native_part(block)
         if part is None and block["type"] in MEDIA_PARTS:
             self.report.add("G14", "unresolved", action="a text stands in for a part", at=placed, path=path)
             return {"text": placeholder(block)["text"]}
-        if not isinstance(part, Mapping) or not is_part(part):
+        if not is_part(part):
             self.report.add("G4", "dropped", action=f"left out a {block['type']} block", at=placed, path=path)
             return None
-        part = dict(part)
+        part = dict(cast(Part, part))
         if "functionCall" in part:
             tell = partial(self.report.add, "G8", "downgraded", action="made arguments plain", at=placed, path=path)
             part["functionCall"] = plain_or_told(part["functionCall"], tell)
@@ -173,6 +176,12 @@ class Writer:
             else:
                 self.report.add("G10", "dropped", action="left out a foreign signature", at=placed, path=path)
         return part
+
+    def _plain(self, block: Block) -> Part | None:
+        """Spell a text that is nothing else; None for any other block."""
+        if block["type"] != "text" or len(block) != 2 or not isinstance(block.get("text"), str):
+            return None
+        return {"text": block["text"]}
 
     def _report_unsaid(self, block: Block, placed: Placed, path: str) -> None:
         if block.get("annotations"):

@@ -73,11 +73,12 @@ class NameMap:
 
     def assign(self, name: str) -> str:
         """Return the name to use for `name`."""
-        if self._rule is None or self._rule.accepts(name):
+        if self._rule is None:
             return name
-        if name not in self._names:
-            self._names[name] = _legible(self._rule, name)
-        return self._names[name]
+        known = self._names.get(name)
+        if known is None:
+            known = self._names[name] = name if self._rule.accepts(name) else _legible(self._rule, name)
+        return known
 
 
 def _legible(rule: IdRule, name: str) -> str:

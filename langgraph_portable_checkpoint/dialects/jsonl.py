@@ -134,16 +134,25 @@ def _reason(error: Exception) -> str:
 def too_deep(value: Any, *, limit: int = MAX_DEPTH) -> bool:
     """Tell whether containers nest deeper than `limit`; a value that holds itself always does."""
     level = [value]
+    width = 1
     for _ in range(limit + 1):
-        level = list({id(child): child for item in level for child in _containers(item)}.values())
+        level = _inner(level)
         if not level:
             return False
+        if len(level) > 2 * width:  # only then: what stands in many places must not be counted in each of them
+            level = list({id(child): child for child in level}.values())
+            width = max(width, len(level))
     return True
 
 
-def _containers(value: Any) -> Iterator[Any]:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return (child for child in inner if isinstance(child, (dict, list)))
+def _inner(level: list[Any]) -> list[Any]:
+    found: list[Any] = []
+    for item in level:
+        inner = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        for child in inner:
+            if isinstance(child, (dict, list)):
+                found.append(child)
+    return found
 
 
 def mend_surrogates(value: Any, repairs: list[str]) -> Any:

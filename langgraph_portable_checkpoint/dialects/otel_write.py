@@ -25,6 +25,7 @@ MESSAGE_KEYS: Final = (
     "status",
 )
 """Keys of an envelope that stand beside the message under `PREFIX`."""
+_UNTOLD: Final = ("type", "raw")
 Part = dict[str, Any]
 
 
@@ -44,20 +45,26 @@ def write_message(envelope: MessageEnvelope) -> dict[str, Any]:
 
 def _answer(envelope: MessageEnvelope, parts: list[Part]) -> Part:
     """A tool's answer: plain text as text, anything else as the list of its parts."""
-    plain = [set(part) == {"type", "content"} and part["type"] == "text" for part in parts]
-    response = parts[0]["content"] if plain == [True] else parts
+    plain = len(parts) == 1 and parts[0].keys() == {"type", "content"} and parts[0]["type"] == "text"
+    response = parts[0]["content"] if plain else parts
     return {"type": "tool_call_response", "id": envelope.get("tool_call_id"), "response": response}
 
 
 def _write_part(block: Block) -> Part:
     writer = _WRITERS.get(block["type"], _write_other)
     part, used = writer(block)
-    rest = {key: value for key, value in block.items() if key not in {"type", "raw", *used} and value is not None}
-    return {**part, **_json({PREFIX + key: value for key, value in rest.items()})}
+    rest = {
+        PREFIX + key: value
+        for key, value in block.items()
+        if key not in used and key not in _UNTOLD and value is not None
+    }
+    return {**part, **_json(rest)} if rest else part
 
 
 def _json(value: dict[str, Any]) -> dict[str, Any]:
     """Return what JSON can hold: bytes, which stand in extras of some providers, as base64."""
+    if not value:
+        return value
     found: dict[str, Any] = json.loads(json.dumps(value, default=_plain))
     return found
 

@@ -7,7 +7,7 @@ later turn. A result goes to the latest message with an unanswered call of its i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from ..envelope.model import Block, MessageEnvelope
@@ -221,6 +221,12 @@ class _Pairing:
         if not calls:
             self.out.append(placed)
             return
+        if all(call.result is not None for call in calls):
+            self._new_place |= {call: (len(self.out), call.block) for call in calls}
+            self.out.append(placed)
+            for call, result in self._results(position, calls, []):
+                self._result(call, result)
+            return
         kept, made = self._settle(placed, calls)
         staying = {*kept, *made}
         removed = {call.block for call in calls if call not in staying}
@@ -258,7 +264,10 @@ class _Pairing:
 
     def _results(self, position: int, kept: list[Call], made: list[Call]) -> Iterator[tuple[Call, Placed]]:
         """Yield the results that go directly behind a message, in their final order."""
-        found = sorted(kept, key=lambda call: call.block if self.target.result_order == "call" else call.result or 0)
+        found = kept
+        if len(kept) > 1:
+            by_call = self.target.result_order == "call"
+            found = sorted(kept, key=lambda call: call.block if by_call else call.result or 0)
         if self.target.results == "later":
             found = [call for call in found if (call.result or 0) >= self.end]
         self._report_order(position, found)
@@ -269,6 +278,8 @@ class _Pairing:
         yield from results
 
     def _report_order(self, position: int, found: list[Call]) -> None:
+        if all(call.result == place for place, call in enumerate(found, position + 1)):
+            return
         places = range(position + 1, position + 1 + len(found))
         direct = {call.result for call in found} == set(places)
         for place, call in zip(places, found, strict=True):
@@ -317,7 +328,7 @@ def with_content(placed: Placed, content: list[Block]) -> Placed:
     """Copy a placed envelope with other content; its raw content no longer counts."""
     envelope: MessageEnvelope = {**placed.envelope, "content": content}
     envelope.pop("raw_content", None)
-    return replace(placed, envelope=envelope)
+    return placed.having(envelope)
 
 
 def _made_result(cause: Placed, call: Call) -> Placed:
@@ -341,4 +352,4 @@ def quoted(placed: Placed) -> Placed:
     envelope: MessageEnvelope = {"v": placed.envelope["v"], "role": "user", "content": content, "typed_by_user": False}
     if "origin" in placed.envelope:
         envelope["origin"] = placed.envelope["origin"]
-    return replace(placed, envelope=envelope)
+    return placed.having(envelope)

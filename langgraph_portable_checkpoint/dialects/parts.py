@@ -47,6 +47,8 @@ class Parts:
     def fit(self, placed: Placed) -> Placed:
         """Return the message with content that the target takes; the same object if nothing changes."""
         content = placed.envelope["content"]
+        if self._stays(content):
+            return placed
         fitted: list[Block] = []
         changed = False
         for at, block in enumerate(content):
@@ -56,6 +58,27 @@ class Parts:
         if changed:
             placed = self._item_ids(placed, with_content(placed, fitted))
         return placed
+
+    def _stays(self, content: list[Block]) -> bool:
+        for block in content:
+            stays = _STAYS.get(block["type"])
+            if stays is None or not stays(self, block):
+                return False
+        return True
+
+    def text_stays(self, block: Block) -> bool:
+        """True for a text that `text` lets be; False says nothing."""
+        text = block.get("text")
+        return type(text) is str and text.isascii() and bool(text) and not text.isspace()
+
+    def call_stays(self, block: Block) -> bool:
+        """True for a call that `tool_call` lets be; False says nothing."""
+        name, args = block.get("name"), block.get("args")
+        if not name or self.names.assign(name) != name:
+            return False
+        if self.target.invalid_arguments:
+            return True
+        return type(args) is dict and (not self.target.plain_arguments or is_sendable(args))
 
     def lose(
         self, concern: str, kind: LossKind, placed: Placed, path: str = "", *, action: str, detail: str = ""
@@ -245,6 +268,13 @@ _FITS: Final[Mapping[str, _Fit]] = {
     "non_standard": Parts.non_standard,
     **dict.fromkeys(MEDIA_PARTS, Parts.part),
 }
+
+
+_STAYS: Final[Mapping[str, Callable[[Parts, Block], bool]]] = {
+    "text": Parts.text_stays,
+    "tool_call": Parts.call_stays,
+}
+"""The first row: blocks of everyday that need no look at their message. What it lets be, `_FITS` lets be."""
 
 
 def _reasoning_count(placed: Placed) -> int:

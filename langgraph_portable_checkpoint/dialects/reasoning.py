@@ -77,9 +77,10 @@ def target_model(conversation: Sequence[Placed], target: Target, options: Export
     if options.model_name:
         return options.model_name
     for placed in reversed(conversation):
-        origin = placed.envelope.get("origin") or {}
-        own = placed.envelope["role"] == "assistant" and origin.get("provider") in target.providers
-        if own and origin.get("model"):
+        origin = placed.envelope.get("origin")
+        if not origin or placed.envelope["role"] != "assistant":
+            continue
+        if origin.get("provider") in target.providers and origin.get("model"):
             return origin["model"]
     return None
 

@@ -59,22 +59,53 @@ class Loss:
     origin: str = ""
     target: str = ""
 
+    def __init__(
+        self,
+        *,
+        rule: str,
+        kind: LossKind,
+        action: str,
+        turn: int | None = None,
+        message: int | None = None,
+        path: str = "",
+        detail: str = "",
+        origin: str = "",
+        target: str = "",
+    ) -> None:
+        # A frozen class sets its fields one by one through object; an export may have a loss for every message.
+        self.__dict__.update(
+            rule=rule,
+            kind=kind,
+            action=action,
+            turn=turn,
+            message=message,
+            path=path,
+            detail=detail,
+            origin=origin,
+            target=target,
+        )
+
     def __str__(self) -> str:
         where = "history" if self.message is None else f"message {self.message}"
         where += f" {self.path}" if self.path else ""
         return f"[{self.rule}] {self.kind} at {where}: {self.action}" + (f" ({self.detail})" if self.detail else "")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Placed:
     """A message envelope with its place in the source history; what normaliser and renderers work on.
 
-    `index` counts source messages from 0. A synthesized message carries the place of the message that caused it.
+    `index` counts source messages from 0. A synthesized message carries the place of the message that caused it. Nobody
+    changes one; it is not frozen, since there is one per message and a frozen one takes four times as long to make.
     """
 
     envelope: MessageEnvelope
     index: int | None = None
     turn: int | None = None
+
+    def having(self, envelope: MessageEnvelope) -> Placed:
+        """Return another envelope in the same place."""
+        return Placed(envelope, self.index, self.turn)
 
 
 class Report:

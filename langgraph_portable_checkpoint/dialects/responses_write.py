@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import write_arguments
-from .base import IdRule
+from .base import IdRule, plain_text, text_and_calls
 from .ids import digest_id
 from .lint.openai_responses import MAX_TEXT, leads_to
 from .media_parts import data_url_of
@@ -52,10 +52,14 @@ class ResponsesWriter:
 
     def write(self, conversation: Sequence[Placed]) -> dict[str, Any]:
         """Return `input`, and `instructions` where the history came with them."""
+        results = [placed for placed in conversation if placed.envelope["role"] == "tool"]
+        for placed in results:
+            self._output_types[placed.envelope.get("tool_call_id")] = self._answer_item(placed.envelope).get("type")
         for placed in conversation:
-            if placed.envelope["role"] == "tool":
-                self._output_types[placed.envelope.get("tool_call_id")] = self._answer_item(placed.envelope).get("type")
-        for placed in conversation:
+            plain = _plain_message(placed.envelope)
+            if plain is not None:
+                self.items.append((plain, placed))
+                continue
             for item in _WRITERS[placed.envelope["role"]](self, placed):
                 self.items.append((item, placed))
         self._follow_reasoning()
@@ -69,8 +73,8 @@ class ResponsesWriter:
         self.report.add(rule, kind, at=placed, path="content", action=action, detail=detail)
 
     def _is_own(self, block: Block | None, envelope: MessageEnvelope) -> bool:
-        origin = origin_of(block or {"type": ""}, envelope)
-        return origin.get("api") == API and origin.get("provider") in self.providers
+        origin = (block.get("origin") if block else None) or envelope.get("origin")
+        return origin is not None and origin.get("api") == API and origin.get("provider") in self.providers
 
     def client_message(self, placed: Placed) -> Iterator[dict[str, Any]]:
         """Spell a system or user message; items of unknown type in it stand for themselves."""
@@ -107,6 +111,13 @@ class ResponsesWriter:
 
     def assistant(self, placed: Placed) -> Iterator[dict[str, Any]]:
         """Spell the items of an assistant message in order; texts that share an id are one output message."""
+        known = text_and_calls(placed.envelope)
+        if known is not None:
+            text, calls = known
+            if text is not None:
+                yield {"role": "assistant", "content": text}
+            yield from self._single(calls, placed)
+            return
         blocks = [block for block in placed.envelope["content"] if block["type"] != "server_tool_result"]
         for key, group in groupby(blocks, key=_message_key):
             run = list(group)
@@ -151,8 +162,10 @@ class ResponsesWriter:
         function's (R3).
         """
         item = (block.get("extras") or {}).get("item")
-        call = CALLS.get(str(item.get("type"))) if isinstance(item, Mapping) else None
-        if not isinstance(item, Mapping) or call is None or not call.own_output:
+        if not item or not isinstance(item, Mapping):
+            return False
+        call = CALLS.get(str(item.get("type")))
+        if call is None or not call.own_output:
             return False
         bare = item["type"] in NEED_ID and "id" not in item
         if not bare and self._output_types.get(block.get("id")) == call.output:
@@ -205,6 +218,8 @@ class ResponsesWriter:
 
     def _follow_reasoning(self) -> None:
         """Drop reasoning that no item of the model follows directly (R1)."""
+        if not any(item.get("type") == "reasoning" for item, _ in self.items):
+            return
         runs = self.providers != {"openai"}
         kept: list[tuple[dict[str, Any], Placed]] = []
         led = False
@@ -220,8 +235,11 @@ class ResponsesWriter:
         """Cut texts at the longest that a request may hold (R12)."""
         for at, (item, placed) in enumerate(self.items):
             for key in ("content", "output"):
-                short = _shortened(item.get(key))
-                if short is not item.get(key):
+                value = item.get(key)
+                if value is None or (isinstance(value, str) and len(value) <= MAX_TEXT):
+                    continue
+                short = _shortened(value)
+                if short is not value:
                     self.items[at] = (item := {**item, key: short}, placed)
                     self.lose("R12", "downgraded", placed, action=f"a text was cut at {MAX_TEXT} characters")
 
@@ -230,9 +248,11 @@ class ResponsesWriter:
         used: dict[str, int] = {}
         for item, placed in self.items:
             kind = item.get("type", "message")
+            if "id" not in item and kind != "reasoning":
+                continue
             prefix = _ID_RULES.get(kind)
             others = self.providers != {"openai"} and "id" in item
-            if prefix is None or others or ("id" not in item and kind != "reasoning"):
+            if prefix is None or others:
                 continue
             old = str(item.get("id"))
             occurrence = used.get(old, 0)
@@ -251,6 +271,14 @@ class ResponsesWriter:
         item["id"] = digest_id(id_rule, str(old), occurrence=occurrence)
         kind: LossKind = "re-keyed" if old else "synthesized"
         self.lose(rule, kind, placed, action="an item got an id of its own", detail=f"{old} -> {item['id']}")
+
+
+def _plain_message(envelope: MessageEnvelope) -> dict[str, Any] | None:
+    """Spell a message of one plain text of which no item is known; None for any other."""
+    text = plain_text(envelope)
+    if text is None or envelope["role"] == "tool" or (envelope["role"] != "assistant" and _kept(envelope)):
+        return None
+    return {"role": _role(envelope), "content": text}
 
 
 def _shortened(content: Any) -> Any:
@@ -290,8 +318,10 @@ def _kept(envelope: MessageEnvelope) -> Mapping[str, Any]:
 def _screenshot(envelope: MessageEnvelope) -> dict[str, Any]:
     """Read a result that langchain-openai's users mark as a computer call's: its first image."""
     marks = (envelope.get("extras") or {}).get("additional_kwargs") or {}
+    if marks.get("type") != "computer_call_output":
+        return {}
     shot = next((block for block in envelope["content"] if block["type"] == "image"), None)
-    if marks.get("type") != "computer_call_output" or shot is None:
+    if shot is None:
         return {}
     source = {key: value for key, value in _image(shot).items() if key in ("image_url", "file_id")}
     checks = {key: marks[key] for key in ("acknowledged_safety_checks",) if key in marks}

@@ -19,27 +19,35 @@ def place(conversation: Sequence[MessageEnvelope]) -> list[Placed]:
     turn = -1
     phase: Phase | None = None
     for index, envelope in enumerate(conversation):
-        fact = _fact(envelope)
-        if opens_turn(phase, fact):
-            turn, phase = turn + 1, PHASES[0]
-        phase = next_phase(phase or PHASES[0], fact)
+        extras = envelope.get("extras")
+        if extras and not _SUMMARY_KEYS.isdisjoint(extras):
+            opens, phase = _told(phase, fact_of_envelope(envelope))
+        else:
+            role = envelope["role"]
+            typed = role == "user" and envelope.get("typed_by_user", True)
+            opens, phase = _step(phase, role, typed, role == "assistant" and asks(envelope))
+        turn += opens
         placed.append(Placed(envelope, index, turn))
     return placed
 
 
-def _fact(envelope: MessageEnvelope) -> MessageFact:
-    """Return what decides turns; the same object for messages that look alike, as there may be very many."""
-    extras = envelope.get("extras")
-    if extras is not None and not _SUMMARY_KEYS.isdisjoint(extras):
-        return fact_of_envelope(envelope)
-    role = envelope["role"]
-    asks = role == "assistant" and any(block["type"] == "tool_call" for block in envelope["content"])
-    return _plain_fact(role, role == "user" and envelope.get("typed_by_user", True), asks)
+def asks(envelope: MessageEnvelope) -> bool:
+    """True for a message with a call of a client's tool."""
+    for block in envelope["content"]:  # noqa: SIM110 - any() over a generator takes twice as long, for every answer
+        if block["type"] == "tool_call":
+            return True
+    return False
 
 
-@lru_cache(maxsize=32)
-def _plain_fact(role: Role, typed_by_user: bool, asks: bool) -> MessageFact:
-    return MessageFact(role=role, typed_by_user=typed_by_user, tool_calls=(None,) if asks else ())
+@lru_cache(maxsize=64)
+def _step(phase: Phase | None, role: Role, typed_by_user: bool, asks: bool) -> tuple[bool, Phase]:
+    """Tell whether such a message opens a turn, and the phase after it. There are few such messages."""
+    return _told(phase, MessageFact(role=role, typed_by_user=typed_by_user, tool_calls=(None,) if asks else ()))
+
+
+def _told(phase: Phase | None, fact: MessageFact) -> tuple[bool, Phase]:
+    opens = opens_turn(phase, fact)
+    return opens, next_phase(PHASES[0] if opens else phase or PHASES[0], fact)
 
 
 _SUMMARY_KEYS: Final = frozenset({"lc_source", "additional_kwargs", "isCompactSummary"})

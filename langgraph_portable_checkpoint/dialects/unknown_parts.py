@@ -73,8 +73,10 @@ def tell_unknown(payload: Any, envelopes: Sequence[MessageEnvelope], dialect: st
 def _parts(envelopes: Sequence[MessageEnvelope], dialect: str) -> Iterator[_Unknown]:
     for index, envelope in enumerate(envelopes):
         for at, block in enumerate(envelope["content"]):
+            if block["type"] != "non_standard":
+                continue
             kind = _kind(block)
-            if block["type"] == "non_standard" and kind not in _KEPT.get(dialect, ()):
+            if kind not in _KEPT.get(dialect, ()):
                 foreign = _is_foreign(block, dialect)
                 yield _Unknown(placed=Placed(envelope, index), path=f"content[{at}]", kind=kind, foreign=foreign)
 
@@ -82,26 +84,29 @@ def _parts(envelopes: Sequence[MessageEnvelope], dialect: str) -> Iterator[_Unkn
 def _kind(block: Block) -> str:
     """Name what a part says it is: its type, or its only key."""
     value = block.get("value")
-    if not isinstance(value, Mapping):
+    if not isinstance(value, (dict, Mapping)):
         return type(value).__name__
     return str(value["type"]) if "type" in value else ", ".join(str(key) for key in value)
 
 
 def _is_foreign(block: Block, dialect: str) -> bool:
     value = block.get("value")
-    kind = value.get("type") if isinstance(value, Mapping) else None
+    kind = value.get("type") if isinstance(value, (dict, Mapping)) else None
     return kind is not None if dialect in _KEYED else not isinstance(kind, str) or kind in _WORDS
 
 
 def _foreign_keys(payload: Any, dialect: str) -> Iterator[_Unknown]:
+    keys = _FOREIGN_KEYS[dialect]
     for index, message in enumerate(_messages(payload)):
-        for key in _FOREIGN_KEYS[dialect]:
-            if isinstance(message, Mapping) and isinstance(message.get(key), list) and message[key]:
+        if not isinstance(message, (dict, Mapping)):
+            continue
+        for key in keys:
+            if key in message and isinstance(message[key], list) and message[key]:
                 placed = Placed({"v": 1, "role": "other", "content": []}, index)
                 yield _Unknown(placed=placed, path=key, kind=key, foreign=True)
 
 
 def _messages(payload: Any) -> Sequence[Any]:
-    if isinstance(payload, Mapping):
+    if isinstance(payload, (dict, Mapping)):
         payload = next((payload[key] for key in ("messages", "input", "contents") if key in payload), None)
     return payload if isinstance(payload, (list, tuple)) else ()

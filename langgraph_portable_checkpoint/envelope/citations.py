@@ -24,8 +24,8 @@ _V1_TYPES: Final = ("citation", "non_standard_annotation")
 
 def with_annotations(block: dict[str, Any]) -> dict[str, Any]:
     """Return a text block with its citations as `annotations`; the same object where it has none."""
-    extras = block.get("extras", {})
-    if block["type"] != "text" or not any(key in extras for key in _KEYS):
+    extras = block.get("extras")
+    if not extras or block["type"] != "text" or not any(key in extras for key in _KEYS):
         return block
     found = [one for key in _KEYS if isinstance(extras.get(key), list) for one in extras[key]]
     rest = {key: value for key, value in extras.items() if key not in _KEYS}

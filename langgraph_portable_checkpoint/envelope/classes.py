@@ -5,6 +5,7 @@ Source: langchain_core.messages, langchain-core 1.8. Any other class works too; 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 _CORE: Final = "langchain_core.messages."
@@ -81,7 +82,7 @@ _CHAT_ROLES: Final[dict[str, str]] = {
 }
 
 
-def role_of(fields: dict[str, Any]) -> tuple[str, str | None]:
+def role_of(fields: Mapping[str, Any]) -> tuple[str, str | None]:
     """Tell the neutral role of a dumped message, and the native role where it says more."""
     kind = fields.get("type")
     if kind in ("chat", "ChatMessageChunk") and isinstance(fields.get("role"), str):

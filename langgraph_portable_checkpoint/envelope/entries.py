@@ -32,8 +32,10 @@ def read_block(native: Any) -> tuple[dict[str, Any], Entry]:
     known: dict[str, Any] | None = None
     for kind in kinds_of(native):
         block = _read(kind, native)
-        entry = None if block is None else prove(kind, block, native)
-        if block is not None and entry is not None:
+        if block is None:
+            continue
+        entry = kind.name if kind.exact else prove(kind, block, native)
+        if entry is not None:
             return block, entry
         known = known or block
     if known is not None:
@@ -83,6 +85,9 @@ def prove(kind: Kind, block: dict[str, Any], native: Any) -> str | None:
 
     A usual spelling of call arguments is taken off the block, since the entry then carries it.
     """
+    known = kind.code_of(native) if isinstance(native, dict) else None
+    if known is not None:
+        return f"{kind.name}{known}"
     try:
         written = kind.write(block)
         code = order_code(written, native, kind.tree)

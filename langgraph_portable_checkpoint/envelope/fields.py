@@ -51,14 +51,17 @@ def read_fields(fields: Mapping[str, Any]) -> Reading:
     """
     kwargs, metadata = _map(fields, "additional_kwargs"), _map(fields, "response_metadata")
     reading = Reading(_head(fields, kwargs, metadata), kwargs=dict(kwargs))
-    _read_leading(reading, kwargs)
+    if kwargs:
+        _read_leading(reading, kwargs)
     if reading.blocks:
         reading.state["lead"] = len(reading.blocks)
     _read_content(reading, fields.get("content"))
     _read_calls(reading, fields)
-    _read_trailing(reading, kwargs)
-    _note_kwargs(reading, kwargs)
-    _note_metadata(reading, metadata)
+    if kwargs:
+        _read_trailing(reading, kwargs)
+        _note_kwargs(reading, kwargs)
+    if metadata:
+        reading.state["response_metadata"] = origins.told_metadata(reading.envelope, metadata)
     reading.envelope["content"] = reading.blocks
     return reading
 
@@ -69,25 +72,33 @@ def _map(fields: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _head(fields: Mapping[str, Any], kwargs: dict[str, Any], metadata: dict[str, Any]) -> dict[str, Any]:
-    role, detail = role_of(dict(fields))
+    role, detail = role_of(fields)
+    head: dict[str, Any] = {"v": ENVELOPE_VERSION, "role": role, "content": []}
+    add_facts(head, fields, metadata)
     developer = kwargs.get(OPENAI_ROLE)
-    strings = {key: fields.get(key) for key in ("name", "tool_call_id")}
-    status = fields.get("status")
+    if isinstance(developer, str) or detail is not None:
+        head["role_detail"] = developer if isinstance(developer, str) else detail
+    if role == "user" and isinstance(kwargs.get("lc_source"), str):
+        head["typed_by_user"] = False
+    return head
+
+
+def add_facts(envelope: dict[str, Any], fields: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+    """Add what a message's fields beside its content say: names, status, origin, usage, why it stopped, artifact."""
+    for key in ("name", "tool_call_id"):
+        if isinstance(fields.get(key), str):
+            envelope[key] = fields[key]
+    if fields.get("status") in ("success", "error"):
+        envelope["status"] = fields["status"]
+    if metadata and (origin := origins.read_origin(metadata)):
+        envelope["origin"] = origin
     usage = fields.get("usage_metadata")
-    head: dict[str, Any] = {
-        "v": ENVELOPE_VERSION,
-        "role": role,
-        "content": [],
-        **{key: value for key, value in strings.items() if isinstance(value, str)},
-        "status": status if status in ("success", "error") else None,
-        "origin": origins.read_origin(metadata) or None,
-        "usage": usage if isinstance(usage, dict) and usage else None,
-        "stop_reason": origins.read_stop_reason(metadata),
-        "artifact": fields.get("artifact"),
-        "role_detail": developer if isinstance(developer, str) else detail,
-        "typed_by_user": False if role == "user" and isinstance(kwargs.get("lc_source"), str) else None,
-    }
-    return {key: value for key, value in head.items() if value is not None}
+    if isinstance(usage, dict) and usage:
+        envelope["usage"] = usage
+    if metadata and (reason := origins.read_stop_reason(metadata)) is not None:
+        envelope["stop_reason"] = reason
+    if fields.get("artifact") is not None:
+        envelope["artifact"] = fields["artifact"]
 
 
 def _read_leading(reading: Reading, kwargs: dict[str, Any]) -> None:
@@ -245,13 +256,3 @@ def _match_call(reading: Reading, call: dict[str, Any], native: Any, *, kind: st
         return None
     call["arguments"] = bare["arguments"]
     return entry
-
-
-def _note_metadata(reading: Reading, metadata: dict[str, Any]) -> None:
-    if not metadata:
-        return
-    derived = origins.DERIVED_METADATA
-    reading.state["response_metadata"] = {
-        key: None if key in derived and derived[key](reading.envelope) == value else value
-        for key, value in metadata.items()
-    }

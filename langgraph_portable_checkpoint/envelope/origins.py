@@ -24,12 +24,18 @@ _APIS: Final[dict[str, str]] = {
     "google_vertexai": "generate-content",
     **dict.fromkeys(("groq", "fireworks", "deepseek", "xai", "openrouter"), "chat"),
 }
+_WORDS: Final = {(ours, _APIS.get(word)): word for word, ours in reversed(_PROVIDERS.items())}
+"""LangChain's provider word by ours and the API; the first of several."""
 _STOP_KEYS: Final = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 _MODEL_KEYS: Final = ("model_name", "model", "model_id")
 
 
 def _first(metadata: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
-    return next((metadata[key] for key in keys if isinstance(metadata.get(key), str)), None)
+    for key in keys:
+        value = metadata.get(key)
+        if isinstance(value, str):
+            return value
+    return None
 
 
 def _api(metadata: Mapping[str, Any], word: str | None) -> str | None:
@@ -43,6 +49,8 @@ def _api(metadata: Mapping[str, Any], word: str | None) -> str | None:
 
 def read_origin(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Read a message's response metadata as an origin; keys that are not known are left out."""
+    if not metadata:
+        return {}
     word = _first(metadata, ("model_provider",))
     origin = {
         "provider": _PROVIDERS.get(word, word) if word else None,
@@ -61,8 +69,8 @@ def read_stop_reason(metadata: Mapping[str, Any]) -> str | None:
 def _write_provider(envelope: Mapping[str, Any]) -> Any:
     origin = envelope.get("origin", {})
     provider, api = origin.get("provider"), origin.get("api")
-    words = [word for word, ours in _PROVIDERS.items() if ours == provider and _APIS.get(word) == api]
-    return words[0] if words else provider
+    known = isinstance(provider, str) and isinstance(api, str | None)
+    return _WORDS.get((provider, api), provider) if known else provider
 
 
 def _write_origin(key: str) -> Callable[[Mapping[str, Any]], Any]:
@@ -78,9 +86,19 @@ DERIVED_METADATA: Final[dict[str, Callable[[Mapping[str, Any]], Any]]] = {
 """Response metadata keys whose values the neutral part already holds."""
 
 
+def told_metadata(envelope: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return response metadata with None for each value that the neutral part already holds."""
+    return {
+        key: None if key in DERIVED_METADATA and DERIVED_METADATA[key](envelope) == value else value
+        for key, value in metadata.items()
+    }
+
+
 def write_metadata(envelope: Mapping[str, Any]) -> dict[str, Any]:
     """Write origin and stop reason as the response metadata that reads back as them."""
     origin = envelope.get("origin", {})
+    if not origin and envelope.get("stop_reason") is None:
+        return {}
     reason = "stop_reason" if origin.get("api") == "messages" else "finish_reason"
     found = {
         "model_provider": _write_provider(envelope),

@@ -55,10 +55,13 @@ def difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str,
     """The changes that make `found` equal `wanted`; None where it does."""
     sets = {key: value for key, value in wanted.items() if key not in found or not _same(found[key], value)}
     unset = [key for key in found if key not in wanted]
-    changes = {**({"set": sets} if sets else {}), **({"unset": unset} if unset else {})}
-    return changes or None
+    if not sets and not unset:
+        return None
+    return {**({"set": sets} if sets else {}), **({"unset": unset} if unset else {})}
 
 
 def _same(left: Any, right: Any) -> bool:
     """Equal, types included, the order of keys aside only where Python's `==` puts it aside and bytes agree too."""
-    return bool(left == right and _msgpack_enc(left) == _msgpack_enc(right))
+    if left != right:
+        return False
+    return type(left) is type(right) is str or bool(_msgpack_enc(left) == _msgpack_enc(right))

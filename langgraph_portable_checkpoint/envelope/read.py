@@ -17,14 +17,15 @@ from langchain_core.messages import BaseMessage
 
 from langgraph_portable_checkpoint.envelope.citations import with_annotations
 from langgraph_portable_checkpoint.envelope.entries import Entry, spelled_arguments
+from langgraph_portable_checkpoint.envelope.everyday import left, packed_view, read_text
 from langgraph_portable_checkpoint.envelope.fields import Reading, read_fields
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.natives import KINDS
 from langgraph_portable_checkpoint.envelope.natives.apis import is_native
-from langgraph_portable_checkpoint.envelope.overlay import OVERLAY, overlaid, overlay_of
+from langgraph_portable_checkpoint.envelope.overlay import overlaid, overlay_of
 from langgraph_portable_checkpoint.envelope.plain import plain_dump
 
-_STREAMING: Final = ("index", "partial_json")
+_STREAMING: Final = frozenset({"index", "partial_json"})
 _SDK_NULLS: Final = ("caller", "toolset_name")
 _WHOLE_KINDS: Final = {"tool_use": "tool_use", "rs": "rs", "rs2": "rs"}
 """The kind of the block that a merged stream stands for."""
@@ -44,7 +45,25 @@ def read_message(message: BaseMessage) -> MessageEnvelope:
     Raises:
         ormsgpack.MsgpackEncodeError: A value in it has no serialized form, for LangGraph either.
     """
-    view = plain_dump(message.model_dump()).view
+    return read_plain(message) or _read_view(plain_dump(message.model_dump()).view)
+
+
+def read_plain(message: BaseMessage) -> MessageEnvelope | None:
+    """Read a message as `read_message` does, if it is of LangChain's own classes and holds nothing but plain values.
+
+    Returns:
+        None for any other; also where a text is none that UTF-8 can hold.
+    """
+    view = packed_view(message)
+    return None if view is None else _read_view(view)
+
+
+def _read_view(view: Mapping[str, Any]) -> MessageEnvelope:
+    text = read_text(view)
+    return _read_any_view(view) if text is None else cast(MessageEnvelope, text)
+
+
+def _read_any_view(view: Mapping[str, Any]) -> MessageEnvelope:
     reading = read_fields(view)
     _repair_args(reading, view)
     for block, extra, value in reading.beside:
@@ -58,13 +77,16 @@ def read_message(message: BaseMessage) -> MessageEnvelope:
     extras = _extras(reading)
     if extras:
         envelope["extras"] = extras
-    return cast(MessageEnvelope, overlaid(envelope, overlay_of(view)))
+    overlay = overlay_of(view) if view.get("additional_kwargs") else None
+    return cast(MessageEnvelope, overlaid(envelope, overlay) if overlay else envelope)
 
 
 def _repair_args(reading: Reading, view: Mapping[str, Any]) -> None:
     """Take a call's arguments from `.tool_calls`, which the integration parsed, where content has others."""
     calls = view.get("tool_calls")
-    parsed = {call.get("id"): call.get("args") for call in calls or () if isinstance(call, dict)}
+    if not calls:
+        return
+    parsed = {call.get("id"): call.get("args") for call in calls if isinstance(call, dict)}
     for block in reading.blocks:
         args = parsed.get(block.get("id")) if block["type"] == "tool_call" else None
         if isinstance(args, dict) and args != block.get("args"):
@@ -75,7 +97,7 @@ def _repair_args(reading: Reading, view: Mapping[str, Any]) -> None:
 
 def _finished(reading: Reading, block: dict[str, Any]) -> dict[str, Any]:
     native, entry = reading.natives.get(id(block), (None, None))
-    streamed = isinstance(native, dict) and any(key in native for key in _STREAMING)
+    streamed = isinstance(native, dict) and not _STREAMING.isdisjoint(native)
     if streamed and "extras" in block:
         rest = {key: value for key, value in block["extras"].items() if key not in _STREAMING}
         block = {key: value for key, value in block.items() if key != "extras"} | ({"extras": rest} if rest else {})
@@ -99,12 +121,8 @@ def _raw(native: Any, entry: Entry | None, *, api: str | None, block: Mapping[st
         return None
     if not isinstance(native, dict):
         return None
-    return {key: value for key, value in native.items() if _is_the_apis_own(key, value)}
-
-
-def _is_the_apis_own(key: str, value: Any) -> bool:
-    """False for what merging a stream or dumping an SDK's response object put into a block."""
-    return key != "index" and not (value is None and key in _SDK_NULLS)
+    # merging a stream, or dumping an SDK's response object, put more into a block than the API gave
+    return {k: value for k, value in native.items() if k != "index" and (value is not None or k not in _SDK_NULLS)}
 
 
 def _extras(reading: Reading) -> dict[str, Any]:
@@ -113,7 +131,4 @@ def _extras(reading: Reading) -> dict[str, Any]:
 
 
 def _told(rest: Any) -> dict[str, Any]:
-    """What is left of a field: the neutral part says the rest, which stands as None there."""
-    if not isinstance(rest, dict):
-        return {}
-    return {key: value for key, value in rest.items() if value is not None and key != OVERLAY}
+    return left(rest) if isinstance(rest, dict) else {}

@@ -20,6 +20,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from langgraph_portable_checkpoint.envelope.everyday import packed_view
 from langgraph_portable_checkpoint.envelope.fields import CALL_TYPES, OPENAI_ROLE
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.origins import write_metadata
@@ -27,6 +28,7 @@ from langgraph_portable_checkpoint.envelope.overlay import OVERLAY, difference, 
 from langgraph_portable_checkpoint.envelope.read import read_message
 
 _Block = Mapping[str, Any]
+_Content = str | list[Any]
 _STANDARD_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "text": ("id", "text", "annotations", "extras"),
     "reasoning": ("id", "reasoning", "extras"),
@@ -52,9 +54,11 @@ def write_message(envelope: MessageEnvelope) -> BaseMessage:
     Raises:
         ormsgpack.MsgpackEncodeError: A value in it cannot be stored in a thread.
     """
-    message = _ROLES[envelope["role"]](envelope)
-    message.name = envelope.get("name")
-    message.id = envelope.get("id")
+    message = _ROLES[envelope["role"]](envelope, _content(envelope))
+    if envelope.get("name") is not None:
+        message.name = envelope["name"]
+    if envelope.get("id") is not None:
+        message.id = envelope["id"]
     overlay = _overlay(message, envelope)
     if overlay:
         message.additional_kwargs = {**message.additional_kwargs, OVERLAY: overlay}
@@ -62,42 +66,48 @@ def write_message(envelope: MessageEnvelope) -> BaseMessage:
 
 
 def _overlay(message: BaseMessage, envelope: MessageEnvelope) -> dict[str, Any]:
-    found: dict[str, Any] = dict(read_message(message))
-    wanted = {key: value for key, value in envelope.items() if key not in ("state", "v")}
-    del found["v"]
-    theirs, ours = found.pop("content"), envelope["content"]
-    if "raw_content" not in wanted:
-        found.pop("raw_content", None)
-    changes = difference(found, {key: value for key, value in wanted.items() if key != "content"}) or {}
+    found = read_message(message)
+    heads = {key: value for key, value in envelope.items() if key not in _NO_HEADS}
+    theirs = {key: value for key, value in found.items() if key not in _NO_HEADS}
+    if "raw_content" not in heads:
+        theirs.pop("raw_content", None)
+    changes = difference(theirs, heads) or {}
     blocks: list[Any] = []
-    if len(theirs) == len(ours):
-        blocks = [difference(left, right) for left, right in zip(theirs, ours, strict=True)]
+    if len(found["content"]) == len(envelope["content"]):
+        blocks = [difference(*pair) for pair in zip(found["content"], envelope["content"], strict=True)]
     else:
-        changes.setdefault("set", {})["content"] = list(ours)
+        changes.setdefault("set", {})["content"] = list(envelope["content"])
     overlay = {
         **({"envelope": changes} if changes else {}),
         **({"blocks": blocks} if any(block is not None for block in blocks) else {}),
     }
-    return {"of": seal(message.model_dump()), **overlay} if overlay else {}
+    return {"of": seal(packed_view(message) or message.model_dump()), **overlay} if overlay else {}
 
 
-def _content(envelope: MessageEnvelope) -> str | list[Any]:
+_NO_HEADS: Final = ("v", "content", "state")
+
+
+def _content(envelope: MessageEnvelope) -> _Content:
     """The message's content: a text where there is nothing but one, native blocks, or v1 blocks."""
-    blocks: list[_Block] = [block for block in envelope["content"] if not _beside(block, envelope)]
+    api, answers = _api(envelope), envelope["role"] == "assistant"
+    blocks: list[_Block] = [block for block in envelope["content"] if not _beside(block, api, answers=answers)]
     if not blocks:
         return ""
-    native = _NATIVE_CONTENT.get(envelope.get("origin", {}).get("api", ""))
+    native = _NATIVE_CONTENT.get(api)
     only = blocks[0] if len(blocks) == 1 else {}
     if only.get("type") == "text" and set(only) <= {"type", "text", "raw"} and (native is None or "raw" not in only):
         return str(only["text"])
     return [(native or _standard)(block) for block in blocks]
 
 
-def _beside(block: _Block, envelope: MessageEnvelope) -> bool:
+def _api(envelope: MessageEnvelope) -> str:
+    return envelope.get("origin", {}).get("api", "")
+
+
+def _beside(block: _Block, api: str, *, answers: bool) -> bool:
     """Tell whether a block stands in a field of its own and not in content."""
-    api = envelope.get("origin", {}).get("api")
     if block["type"] in CALL_TYPES:
-        return envelope["role"] == "assistant" and (api not in _CALLS_IN_CONTENT or "raw" not in block)
+        return answers and (api not in _CALLS_IN_CONTENT or "raw" not in block)
     return api == "chat" and block["type"] in ("refusal", "reasoning")
 
 
@@ -127,7 +137,7 @@ def _standard(block: _Block) -> dict[str, Any]:
     return found
 
 
-def _write_assistant(envelope: MessageEnvelope) -> BaseMessage:
+def _write_assistant(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
     blocks: list[_Block] = list(envelope["content"])
     calls = [
         {"type": "tool_call", "id": block.get("id"), "name": block.get("name") or "", "args": block.get("args") or {}}
@@ -140,11 +150,11 @@ def _write_assistant(envelope: MessageEnvelope) -> BaseMessage:
         if block["type"] == "invalid_tool_call"
     ]
     return AIMessage(
-        _content(envelope),
+        content,
         tool_calls=calls,
         invalid_tool_calls=invalid,
         additional_kwargs=_kwargs(envelope),
-        response_metadata=_metadata(envelope),
+        response_metadata=_metadata(envelope, content),
         usage_metadata=_usage(envelope.get("usage")),
     )
 
@@ -166,9 +176,8 @@ def _kwargs(envelope: MessageEnvelope) -> dict[str, Any]:
     return {**kwargs, **({"refusal": "".join(refusals)} if refusals else {})}
 
 
-def _metadata(envelope: MessageEnvelope) -> dict[str, Any]:
-    content = _content(envelope)
-    v1 = isinstance(content, list) and envelope.get("origin", {}).get("api", "") not in _NATIVE_CONTENT
+def _metadata(envelope: MessageEnvelope, content: _Content) -> dict[str, Any]:
+    v1 = isinstance(content, list) and _api(envelope) not in _NATIVE_CONTENT
     return {**write_metadata(envelope), **({"output_version": "v1"} if v1 else {})}
 
 
@@ -178,33 +187,33 @@ def _usage(usage: Any) -> Any:
     return usage if whole else None
 
 
-def _write_tool(envelope: MessageEnvelope) -> BaseMessage:
+def _write_tool(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
     return ToolMessage(
-        _content(envelope),
+        content,
         tool_call_id=envelope.get("tool_call_id") or "",
         status="error" if envelope.get("status") == "error" else "success",
         artifact=envelope.get("artifact"),
-        response_metadata=_metadata(envelope),
+        response_metadata=_metadata(envelope, content),
     )
 
 
-def _write_system(envelope: MessageEnvelope) -> BaseMessage:
+def _write_system(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
     detail = envelope.get("role_detail")
     kwargs = {OPENAI_ROLE: detail} if detail else {}
-    return SystemMessage(_content(envelope), additional_kwargs=kwargs, response_metadata=_metadata(envelope))
+    return SystemMessage(content, additional_kwargs=kwargs, response_metadata=_metadata(envelope, content))
 
 
-def _write_user(envelope: MessageEnvelope) -> BaseMessage:
-    return HumanMessage(_content(envelope), response_metadata=_metadata(envelope))
+def _write_user(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
+    return HumanMessage(content, response_metadata=_metadata(envelope, content))
 
 
-def _write_other(envelope: MessageEnvelope) -> BaseMessage:
+def _write_other(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
     return ChatMessage(
-        content=_content(envelope), role=envelope.get("role_detail") or "other", response_metadata=_metadata(envelope)
+        content=content, role=envelope.get("role_detail") or "other", response_metadata=_metadata(envelope, content)
     )
 
 
-_ROLES: Final[dict[str, Callable[[MessageEnvelope], BaseMessage]]] = {
+_ROLES: Final[dict[str, Callable[[MessageEnvelope, _Content], BaseMessage]]] = {
     "assistant": _write_assistant,
     "user": _write_user,
     "system": _write_system,

@@ -18,6 +18,10 @@ for _room in _ROOMS:
     for _type, _found in _room.BY_TYPE.items():
         _BY_TYPE[_type] = (*_BY_TYPE.get(_type, ()), *_found)
 _BY_KEY: Final[dict[str, tuple[Kind, ...]]] = {**google.BY_KEY, **bedrock.BY_KEY}
+_OF_TYPE: Final = {
+    block_type: (STANDARD, *_BY_TYPE.get(block_type, ()), *((LOOSE,) if block_type in BLOCK_TYPES else ()))
+    for block_type in (*_BY_TYPE, *BLOCK_TYPES)
+}
 _OTHERS: Final = (STANDARD, LOOSE, STRING, VERBATIM, openai.AUDIO_OUTPUT)
 ALL_KINDS: Final = (*_BY_TYPE.values(), *_BY_KEY.values(), openai.LEGACY_CALL, _OTHERS)
 KINDS: Final[dict[str, Kind]] = {kind.name: kind for kinds in ALL_KINDS for kind in kinds}
@@ -32,7 +36,7 @@ def kinds_of(native: Any) -> tuple[Kind, ...]:
         return ()
     block_type = native.get("type")
     if isinstance(block_type, str):
-        return (STANDARD, *_BY_TYPE.get(block_type, ()), *((LOOSE,) if block_type in BLOCK_TYPES else ()))
+        return _OF_TYPE.get(block_type, (STANDARD,))
     return next((_BY_KEY[key] for key in native if key in _BY_KEY), ())
 
 

@@ -16,7 +16,7 @@ THINKING: Final = table_kind(
     "reasoning",
     constants={"type": "thinking"},
     fields={"thinking": "reasoning", "signature": "extras.signature"},
-    after_read=reasoning_block,
+    accepts=reasoning_block,
 )
 REDACTED: Final = table_kind(
     "redacted",
@@ -30,7 +30,7 @@ TOOL_USE: Final = table_kind(
     "tool_call",
     constants={"type": "tool_use"},
     fields={"id": "id", "name": "name", "input": "args"},
-    after_read=call_block,
+    accepts=call_block,
 )
 STREAMED_USE: Final = call_kinds(
     "tool_use.streamed",

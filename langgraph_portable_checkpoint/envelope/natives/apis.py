@@ -6,6 +6,7 @@ sent back verbatim, so only such a block is offered as `raw`.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 _RESPONSES: Final = (
@@ -46,7 +47,12 @@ def is_native(entry: Any, native: Any, api: str | None) -> bool:
     """
     if isinstance(entry, dict) or api is None:
         return not isinstance(native, str)
-    kind = str(entry).partition("/")[0].partition("~")[0]
+    kind = _kind_of(str(entry))
     if kind == "v1":
         return api in _PLAIN_TEXT and native.get("type") == "text" and "extras" not in native
     return kind == "any" or kind in _KINDS.get(api, ())
+
+
+@lru_cache(maxsize=4096)
+def _kind_of(entry: str) -> str:
+    return entry.partition("/")[0].partition("~")[0]

@@ -64,7 +64,7 @@ BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {
             "reasoning",
             constants={"type": "reasoning_content"},
             fields={"reasoning_content.text": "reasoning", "reasoning_content.signature": "extras.signature"},
-            after_read=reasoning_block,
+            accepts=reasoning_block,
         ),
         table_kind(
             "reasoning_content.redacted",
@@ -82,7 +82,7 @@ BY_KEY: Final[dict[str, tuple[Kind, ...]]] = {
             "toolUse",
             "tool_call",
             fields={"toolUse.toolUseId": "id", "toolUse.name": "name", "toolUse.input": "args"},
-            after_read=call_block,
+            accepts=call_block,
         ),
     ),
     "reasoningContent": (
@@ -93,7 +93,7 @@ BY_KEY: Final[dict[str, tuple[Kind, ...]]] = {
                 "reasoningContent.reasoningText.text": "reasoning",
                 "reasoningContent.reasoningText.signature": "extras.signature",
             },
-            after_read=reasoning_block,
+            accepts=reasoning_block,
         ),
         table_kind(
             "redactedContent",

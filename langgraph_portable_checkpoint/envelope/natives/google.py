@@ -73,14 +73,14 @@ class _Parts:
 
     def thought(self) -> Kind:
         fields = {"text": "reasoning"}
-        return self.kind("thought", "reasoning", fields, constants={"thought": True}, after_read=reasoning_block)
+        return self.kind("thought", "reasoning", fields, constants={"thought": True}, accepts=reasoning_block)
 
     def text(self) -> Kind:
-        return self.kind("part", "text", {"text": "text"}, after_read=text_block)
+        return self.kind("part", "text", {"text": "text"}, accepts=text_block)
 
     def call(self) -> Kind:
         fields = self.inside("function_call", {"args": "args", "name": "name", "id": "id"})
-        return self.kind("call", "tool_call", fields, after_read=call_block)
+        return self.kind("call", "tool_call", fields, accepts=call_block)
 
     def inline(self) -> Kind:
         fields = self.inside("inline_data", {"data": "base64", "mime_type": "mime_type", "display_name": "filename"})

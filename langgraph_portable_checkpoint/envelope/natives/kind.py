@@ -29,6 +29,19 @@ class Kind:
     write: Callable[[Mapping[str, Any]], Native]
     tree: Tree = field(default_factory=dict)
     """The nested maps whose key order `order_code` notes."""
+    exact: bool = False
+    """`write` undoes `read` by construction, so it needs no proof."""
+    flat: tuple[str, ...] = ()
+    """The native keys, in the kind's order, where that is so for every block that has no other keys."""
+
+    def code_of(self, native: dict[str, Any]) -> str | None:
+        """Return the `order_code` of a native block that was read, without writing it; None where that is not known."""
+        if not self.flat:
+            return None
+        ours = [key for key in self.flat if key in native]
+        if len(ours) != len(native):
+            return None
+        return "" if ours == list(native) else "/" + "".join(_DIGITS[ours.index(key)] for key in native)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,10 @@ class _Path:
     native: tuple[str, ...]
     neutral: tuple[str, ...] = ()
     constant: Any = _ABSENT
+
+    def value(self) -> Any:
+        """The constant, for one block alone."""
+        return self.constant if isinstance(self.constant, str) else copy.copy(self.constant)
 
 
 def table_kind(
@@ -45,6 +62,7 @@ def table_kind(
     fields: Mapping[str, str],
     constants: Mapping[str, Any] | None = None,
     fixed: Mapping[str, Any] | None = None,
+    accepts: Callable[[dict[str, Any]], bool] | None = None,
     after_read: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None,
     before_write: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
 ) -> Kind:
@@ -56,6 +74,7 @@ def table_kind(
         fields: Native path to neutral path, dotted, in the native's own key order; the first one is required.
         constants: Native paths with the one value they have in this kind (`type`, nested `source.type`).
         fixed: Neutral keys that this kind implies and the native does not spell.
+        accepts: Refuses the neutral block by False.
         after_read: Refines the neutral block; None refuses it.
         before_write: Undoes `after_read`.
     """
@@ -67,12 +86,15 @@ def table_kind(
 
     def read(native: Native) -> dict[str, Any] | None:
         block = layout.read(native)
-        return block if block is None or after_read is None else after_read(block)
+        if block is None or (accepts is not None and not accepts(block)):
+            return None
+        return block if after_read is None else after_read(block)
 
     def write(block: Mapping[str, Any]) -> Native:
         return layout.write(dict(block) if before_write is None else before_write(dict(block)))
 
-    return Kind(name, read, write, _tree(path.native for path in paths))
+    plain = after_read is None and before_write is None
+    return Kind(name, read, write, _tree(path.native for path in paths), flat=_flat_keys(paths) if plain else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +114,23 @@ class _Layout:
         object.__setattr__(self, "named", frozenset(named | self.fixed.get("extras", {}).keys()))
 
     def read(self, native: Native) -> dict[str, Any] | None:
-        if not isinstance(native, dict) or not all(_present(native, path) for path in self.required):
+        if not isinstance(native, dict):
             return None
+        for path in self.required:
+            if not _present(native, path):
+                return None
         block: dict[str, Any] = {"type": self.neutral, **(copy.deepcopy(self.fixed) if self.fixed else {})}
         for path in self.paths:
-            value = _get(native, path.native)
-            if path.neutral and value is not _ABSENT:
+            if path.neutral and (value := _get(native, path.native)) is not _ABSENT:
                 _put(block, path.neutral, value)
+        if native.keys() <= self.heads:
+            return block
         return _with_rest(block, {key: value for key, value in native.items() if key not in self.heads})
 
     def write(self, block: Mapping[str, Any]) -> Native:
         native: dict[str, Any] = {}
         for path in self.paths:
-            value = copy.copy(path.constant) if path.constant is not _ABSENT else _get(block, path.neutral)
+            value = path.value() if path.constant is not _ABSENT else _get(block, path.neutral)
             if value is not _ABSENT:
                 _put(native, path.native, value)
         if "cache_hint" in block:
@@ -112,6 +138,13 @@ class _Layout:
         if "extras" in block:
             native.update((key, value) for key, value in block["extras"].items() if key not in self.named)
         return native
+
+
+def _flat_keys(paths: Sequence[_Path]) -> tuple[str, ...]:
+    """Return the native keys where a block that was read must be written as it was; else none."""
+    flat = all(len(path.native) == 1 for path in paths)
+    texts = all(path.constant is _ABSENT or isinstance(path.constant, str) for path in paths)  # 1 == True, for one
+    return tuple(path.native[0] for path in paths) if flat and texts else ()
 
 
 def _with_rest(block: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
@@ -128,9 +161,9 @@ def _split(path: str) -> tuple[str, ...]:
 
 def _get(tree: Any, path: Sequence[str]) -> Any:
     for key in path:
-        if not isinstance(tree, dict) or key not in tree:
+        if not isinstance(tree, dict):
             return _ABSENT
-        tree = tree[key]
+        tree = tree.get(key, _ABSENT)
     return tree
 
 
@@ -160,6 +193,8 @@ def order_code(ours: Any, theirs: Any, tree: Tree) -> str | None:
     Returns:
         "" where nothing moves, else "/" and one digit per key for each map of the tree; None where the keys differ.
     """
+    if not tree and isinstance(ours, dict) and isinstance(theirs, dict) and list(ours) == list(theirs):
+        return "" if len(ours) <= len(_DIGITS) else None
     parts: list[str] = []
     if not _note_order(ours, theirs, tree=tree, parts=parts):
         return None

@@ -161,15 +161,15 @@ def _detail_kind(part: str, fields: dict[str, str], **more: Any) -> Kind:
 
 
 DETAILS: Final = (
-    _detail_kind("text", {"text": "reasoning", "signature": "extras.signature"}, after_read=reasoning_block),
-    _detail_kind("summary", {"summary": "reasoning"}, after_read=reasoning_block),
+    _detail_kind("text", {"text": "reasoning", "signature": "extras.signature"}, accepts=reasoning_block),
+    _detail_kind("summary", {"summary": "reasoning"}, accepts=reasoning_block),
     _detail_kind("encrypted", {"data": "extras.encrypted_content"}, after_read=_no_text),
 )
 """The entries of `reasoning_details`, as OpenRouter gives them."""
 
 
 def _text_kind(native: str) -> Kind:
-    return table_kind(native, "text", constants={"type": native}, fields={"text": "text"}, after_read=text_block)
+    return table_kind(native, "text", constants={"type": native}, fields={"text": "text"}, accepts=text_block)
 
 
 IMAGE_URL: Final = _media_kind(

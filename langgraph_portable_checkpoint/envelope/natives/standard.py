@@ -56,28 +56,28 @@ def _read_string(native: Native) -> dict[str, Any] | None:
     return {"type": "text", "text": native} if isinstance(native, str) else None
 
 
-STANDARD: Final = Kind("v1", _read_standard, _write_standard)
-STRING: Final = Kind("str", _read_string, lambda block: block["text"])
+STANDARD: Final = Kind("v1", _read_standard, _write_standard, exact=True)
+STRING: Final = Kind("str", _read_string, lambda block: block["text"], exact=True)
 VERBATIM: Final = Kind("any", lambda native: {"type": "non_standard", "value": native}, lambda block: block["value"])
 
 
-def text_block(block: dict[str, Any]) -> dict[str, Any] | None:
+def text_block(block: dict[str, Any]) -> bool:
     """Accept a block whose `text` is a string."""
-    return block if isinstance(block.get("text"), str) else None
+    return isinstance(block.get("text"), str)
 
 
-def reasoning_block(block: dict[str, Any]) -> dict[str, Any] | None:
+def reasoning_block(block: dict[str, Any]) -> bool:
     """Accept a block whose `reasoning` is a string."""
-    return block if isinstance(block.get("reasoning"), str) else None
+    return isinstance(block.get("reasoning"), str)
 
 
-def call_block(block: dict[str, Any]) -> dict[str, Any] | None:
+def call_block(block: dict[str, Any]) -> bool:
     """Accept a tool call whose arguments are a map."""
-    return block if isinstance(block.get("args"), dict) else None
+    return isinstance(block.get("args"), dict)
 
 
 TEXT: Final = table_kind(
-    "text", "text", constants={"type": "text"}, fields={"text": "text", "id": "id"}, after_read=text_block
+    "text", "text", constants={"type": "text"}, fields={"text": "text", "id": "id"}, accepts=text_block
 )
 REFUSAL: Final = table_kind("refusal", "refusal", constants={"type": "refusal"}, fields={"refusal": "refusal"})
 
@@ -94,9 +94,9 @@ def _read_loosely(native: Native) -> dict[str, Any] | None:
     return {**known, "extras": {**(extras if isinstance(extras, dict) else {}), **rest}}
 
 
-def _no_summary(block: dict[str, Any]) -> dict[str, Any] | None:
+def _no_summary(block: dict[str, Any]) -> bool:
     """Leave Responses items, whose text is their summary, to their own kind."""
-    return None if "summary" in block.get("extras", {}) else block
+    return "summary" not in block.get("extras", {})
 
 
 LOOSE: Final = Kind("v1.loose", _read_loosely, _write_standard)
@@ -110,7 +110,7 @@ V1_REASONING: Final = table_kind(
         "encrypted_content": "extras.encrypted_content",
         "extras.signature": "extras.signature",
     },
-    after_read=reasoning_block,
+    accepts=reasoning_block,
 )
 """langchain-core puts `encrypted_content` beside `extras`, not into it."""
 V1_SILENT: Final = tuple(
@@ -120,7 +120,7 @@ V1_SILENT: Final = tuple(
         constants={"type": "reasoning"},
         fields={opaque: opaque if "." in opaque else f"extras.{opaque}", "id": "id"},
         fixed={"reasoning": ""},
-        after_read=_no_summary,
+        accepts=_no_summary,
     )
     for opaque in ("extras.signature", "extras.encrypted_content", "encrypted_content")
 )

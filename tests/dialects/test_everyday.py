@@ -1,0 +1,183 @@
+"""The first rows of exports give what the general code gives: with them switched off, nothing changes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import messages_to_dict
+
+from langgraph_portable_checkpoint import export_messages
+from langgraph_portable_checkpoint.dialects import (
+    anthropic_write,
+    bedrock_write,
+    chat_write,
+    google_write,
+    langchain,
+    mistral_write,
+    normalise,
+    parts,
+    responses_write,
+)
+from langgraph_portable_checkpoint.dialects.jsonl import MAX_DEPTH, too_deep
+from langgraph_portable_checkpoint.dialects.langchain_write import everyday_dict
+from langgraph_portable_checkpoint.dialects.media_facts import has_bytes
+from langgraph_portable_checkpoint.dialects.plain_values import is_everyday
+from langgraph_portable_checkpoint.dialects.registry import bundled_names, get_dialect
+from langgraph_portable_checkpoint.envelope.write import write_message
+from langgraph_portable_checkpoint.errors import PortableCheckpointError
+from tests.dialects import made
+
+WRITING = [name for name in bundled_names() if get_dialect(name).writes]
+
+
+def said_by(role: str, *blocks: st.SearchStrategy[Any], **keys: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Messages of few blocks, with and without each key."""
+    fixed = {"v": st.just(1), "role": st.just(role), "content": st.lists(st.one_of(*blocks), max_size=3)}
+    known = {"id": made.TEXTS, "name": made.NAMES, "raw_content": made.TEXTS, "origin": made.ORIGINS}
+    return st.fixed_dictionaries(fixed, optional={**known, **keys})
+
+
+EVERYDAY = st.lists(
+    said_by("user", made.TEXT)
+    | said_by("assistant", made.TEXT, made.CALL)
+    | said_by("tool", made.TEXT, tool_call_id=made.IDS, status=st.sampled_from(["success", "error"]))
+    | said_by("system", made.TEXT),
+    max_size=5,
+)
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "incomplete": st.sampled_from(["drop", "trim", "synthesize"]),
+        "orphans": st.sampled_from(["drop", "text"]),
+        "reasoning": st.sampled_from(["same-origin", "drop", "text"]),
+        "for_next_turn": st.booleans(),
+    },
+)
+
+
+class Everything(normalise.Traits):
+    """Traits of a history that may have anything, so that no step is skipped."""
+
+    @classmethod
+    def of(cls, conversation: Any) -> normalise.Traits:
+        roles = frozenset({"user", "assistant", "tool", "system", "other"})
+        return normalise.Traits(roles, frozenset({"tool_call", "image"}), frozenset({"name", "status"}))
+
+
+def without_first_rows(patch: pytest.MonkeyPatch) -> None:
+    """Switch the first rows off."""
+    patch.setattr(normalise, "Traits", Everything)
+    patch.setattr(parts, "_STAYS", {})
+    patch.setattr(langchain, "everyday_dict", lambda envelope: None)
+    for module in (anthropic_write, bedrock_write, chat_write, mistral_write, responses_write):
+        patch.setattr(module, "plain_text", lambda envelope: None)
+    for writer in (chat_write, mistral_write, responses_write):
+        patch.setattr(writer, "text_and_calls", lambda envelope: None)
+    patch.setattr(google_write.Writer, "_plain", lambda self, block: None)
+
+
+def outcome(history: Any, dialect: str, options: dict[str, Any]) -> str:
+    """Spell an export, or its error, so that the order of keys counts."""
+    try:
+        export = export_messages(history, dialect, **options)
+    except PortableCheckpointError as error:
+        return f"{type(error).__name__}: {error}"
+    return repr((export.payload, export.report, export.pending))
+
+
+@pytest.mark.parametrize("dialect", WRITING)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.differing_executors])
+@given(history=made.HISTORIES | EVERYDAY, options=OPTIONS)
+def test_exports_are_the_same_without_first_rows(dialect: str, history: Any, options: dict[str, Any]) -> None:
+    quick = outcome(history, dialect, options)
+    with pytest.MonkeyPatch.context() as patch:
+        without_first_rows(patch)
+        assert outcome(history, dialect, options) == quick
+
+
+@given(EVERYDAY)
+def test_an_everyday_message_is_what_langchain_makes_of_it(history: Any) -> None:
+    for envelope in history:
+        found = everyday_dict(envelope)
+        assert found is None or [found] == messages_to_dict([write_message(envelope)])
+
+
+def test_texts_calls_and_results_are_everyday() -> None:
+    call = {"type": "tool_call", "id": "c", "name": "f", "args": {"x": [1, 2.5, None]}}
+    said = {"type": "text", "text": "hü"}
+    history: list[Any] = [
+        {"v": 1, "role": "system", "content": [said]},
+        {"v": 1, "role": "user", "content": [said], "id": "u", "raw_content": "hü"},
+        {"v": 1, "role": "assistant", "content": [said, call], "name": "a"},
+        {"v": 1, "role": "tool", "content": [said], "tool_call_id": "c", "status": "error"},
+    ]
+    found = [everyday_dict(envelope) for envelope in history]
+    assert found == messages_to_dict([write_message(envelope) for envelope in history])
+
+
+def test_calls_that_share_an_id_are_not_everyday() -> None:
+    calls = [{"type": "tool_call", "id": "c", "name": "f", "args": {"x": number}} for number in (1, 2)]
+    envelope: Any = {"v": 1, "role": "assistant", "content": calls}
+    assert everyday_dict(envelope) is None
+    assert len(write_message(envelope).additional_kwargs) == 1
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(max_size=2) | st.just(b""),
+    lambda inner: st.lists(inner) | st.tuples(inner) | st.dictionaries(st.text() | st.integers(), inner),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_everyday_values_are_what_json_holds(value: Any) -> None:
+    if is_everyday(value):
+        assert json.loads(json.dumps(value, ensure_ascii=False, allow_nan=False).encode()) == value
+
+
+def test_values_nested_beyond_everyday_are_left_to_a_trial() -> None:
+    value: Any = 1
+    for _ in range(50):
+        value = [value]
+    assert not is_everyday(value)
+    assert is_everyday({"a": [{"b": [1, 2.5, "x", None, True]}]})
+
+
+@example("AbZ0====")
+@given(st.text(st.sampled_from("AbZ09+/=-_ \nü="), max_size=12))
+def test_base64_is_what_its_alphabet_and_padding_say(encoded: str) -> None:
+    fits = len(encoded) % 4 == 0 and re.fullmatch("[A-Za-z0-9+/]+={0,2}", encoded) is not None
+    assert has_bytes({"type": "image", "base64": encoded}) == fits
+
+
+def nested(depth: int, wrap: Callable[[Any], Any]) -> Any:
+    """Nest a container in containers."""
+    value: Any = []
+    for _ in range(depth):
+        value = wrap(value)
+    return value
+
+
+def wraps() -> Iterator[Callable[[Any], Any]]:
+    """Yield ways to nest: a chain, and one where each level stands twice in the next."""
+    yield lambda inner: [inner]
+    yield lambda inner: {"a": inner, "b": inner}
+    yield lambda inner: [inner, inner, inner]
+
+
+@pytest.mark.parametrize("wrap", list(wraps()))
+def test_depth_is_told_exactly_and_soon(wrap: Callable[[Any], Any]) -> None:
+    assert not too_deep(nested(MAX_DEPTH, wrap))
+    assert too_deep(nested(MAX_DEPTH + 1, wrap))
+
+
+def test_a_value_that_holds_itself_several_times_is_too_deep_soon() -> None:
+    value: list[Any] = [1]
+    value += [value, value, {"a": value}]
+    assert too_deep(value)
