@@ -20,6 +20,7 @@ from .sequences import Entry, Sequenced
 
 MAX_RECORDS: Final = 64
 MAX_DELETED: Final = 4096
+MAX_STOPS: Final = 4096
 MAX_STORED: Final = 200_000
 
 
@@ -58,8 +59,6 @@ class ThreadView:
     """A `programs.turns.Tail`."""
     lost: dict[bytes, str] = field(default_factory=dict)
     """Media that a read could not get, and why."""
-    stops: set[bytes] = field(default_factory=set)
-    """Places at which an interrupt or error was written that the turn log may not show yet."""
 
     def hold(self, place: bytes, held: HeldRecord) -> None:
         """Remember a record, forgetting the oldest ones."""
@@ -86,6 +85,11 @@ class Views:
         self._lock = Lock()
         self.deleted: dict[str, None] = {}
         """Threads deleted through here and not read or begun anew since; the oldest are forgotten."""
+        self.stops: dict[tuple[str, bytes], None] = {}
+        """(thread, place) at which an interrupt or error was written that the turn log may not show yet.
+
+        Not part of a view: a put and a put_writes that begin a thread side by side have a view each.
+        """
 
     def get(self, thread_id: str) -> ThreadView | None:
         """Return the view of a thread, marking it as used."""
@@ -110,6 +114,13 @@ class Views:
             self.deleted[thread_id] = None
             if len(self.deleted) > MAX_DELETED:
                 del self.deleted[next(iter(self.deleted))]
+
+    def note_stop(self, thread_id: str, place: bytes) -> None:
+        """Remember that an interrupt or error is being written; the put of its checkpoint may come after it."""
+        with self._lock:
+            self.stops[thread_id, place] = None
+            if len(self.stops) > MAX_STOPS:
+                del self.stops[next(iter(self.stops))]
 
     def drop(self, thread_id: str) -> None:
         """Forget a thread."""

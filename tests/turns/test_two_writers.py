@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -155,3 +156,32 @@ def test_an_interrupt_is_noted_where_it_belongs_whatever_happens_meanwhile(
         assert between.calls > moment
     check(make_saver, turns, status)
     assert interrupts(make_saver) == noted
+
+
+def step(saver: Any, effect: Any) -> Any:
+    """Perform one effect of a program."""
+
+    def one() -> Any:
+        return (yield effect)
+
+    return saver._run(one())
+
+
+def finish(saver: Any, program: Any, reply: Any) -> None:
+    """Run a program from a reply to its end."""
+    with suppress(StopIteration):
+        while True:
+            reply = step(saver, program.send(reply))
+
+
+def test_an_interrupt_and_its_checkpoint_that_begin_a_thread_side_by_side(make_saver: SaverFactory) -> None:
+    """As under durability="exit": the answer to the first comes while the second is on its way."""
+    saver = make_saver()
+    made = checkpoint({"messages": conversation(1)}, checkpoint_id="1")
+    putting, _ = saver._put(config("t"), made, metadata(), {"messages": 1})
+    writing = saver._put_writes(config("t", "1"), [("__interrupt__", [Interrupt("why?", id="i")])], "task", "")
+    answer = step(saver, next(writing))
+    second_try = putting.send(step(saver, next(putting)))
+    finish(saver, writing, answer)
+    finish(saver, putting, step(saver, second_try))
+    check(make_saver, 1, "interrupted")

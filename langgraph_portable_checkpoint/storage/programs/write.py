@@ -77,8 +77,8 @@ def put(
             if core.on_conflict == "warn":
                 _warn_of_branch(thread_id, head=reply[2], parent_id=parent_id, place=call.place)
             view.turn_log = turns.tail if turns is not None and reply[3] == b"1" else None
-            if call.place in view.stops:
-                view.stops.discard(call.place)
+            if (thread_id, call.place) in core.views.stops:
+                core.views.stops.pop((thread_id, call.place), None)
                 yield from settle_stop(core, thread_id, call.place)
             return reply[2]  # type: ignore[no-any-return]
         adopt(core, reply, thread_id)
@@ -330,7 +330,7 @@ def put_writes(
         sink = Sink()
         frames = _frames(core.encoder(view, sink, codec), writes, task_id, task_path)
         if stop:
-            view.stops.add(place)
+            core.views.note_stop(thread_id, place)
         marked = mark_stop(core, view, thread_id, place, task_id, writes) if stop else None
         media = yield from media_args(core, view, sink)
         stored = [*media.rest, *pairs(sink.items)]
@@ -347,7 +347,7 @@ def put_writes(
             core.views.put(thread_id, view)
             if marked is not None and reply[2] == b"1":
                 view.turn_log = marked[0]
-                view.stops.discard(place)
+                core.views.stops.pop((thread_id, place), None)
             elif stop:
                 yield from settle_stop(core, thread_id, place)
             return
