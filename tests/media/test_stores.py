@@ -27,7 +27,7 @@ from langgraph_portable_checkpoint.media.stores import (
     StreamsBlobs,
     store_name,
 )
-from langgraph_portable_checkpoint.testing import MediaStoreTests, sha256_of
+from langgraph_portable_checkpoint.testing import HOSTILE_REFS, MediaStoreTests, sha256_of
 
 from .conftest import KEYS, open_bucket
 
@@ -381,3 +381,40 @@ def test_a_server_that_never_answers_is_given_up(bucket: tuple[str, str]) -> Non
         store = open_bucket(f"http://127.0.0.1:{silent.getsockname()[1]}", "bucket", timeout="200ms", retries=0)
         with pytest.raises(MediaStoreError):
             store.get(SHA)
+
+
+OF_A_FILE = {
+    "get": lambda store, ref: store.get(ref),
+    "exists": lambda store, ref: store.exists(ref),
+    "stream": lambda store, ref: list(store.stream(ref)),
+    "delete": lambda store, ref: store.delete(ref),
+    "condemn": lambda store, ref: store.condemn(ref, unless_put_since=SOON),
+    "restore": lambda store, ref: store.restore(ref),
+    "purge": lambda store, ref: store.purge(ref),
+}
+
+
+@pytest.mark.parametrize("name", OF_A_FILE)
+def test_a_folder_is_never_left_by_a_ref_that_is_none_of_ours(tmp_path: Path, name: str) -> None:
+    store = DirectoryMediaStore(tmp_path / "store")
+    store.put(SHA, "image/png", DATA)
+    for beside in ("outside", "outside.condemned", "store/inside", "store/inside.condemned"):
+        (tmp_path / beside).write_bytes(b"not media")
+    before = {file: (file.read_bytes(), file.stat().st_mtime_ns) for file in tmp_path.rglob("*") if file.is_file()}
+    for ref in (*HOSTILE_REFS, "../outside", str(tmp_path / "outside"), "inside"):
+        with pytest.raises(MediaRefError):
+            OF_A_FILE[name](store, ref)
+    assert {f: (f.read_bytes(), f.stat().st_mtime_ns) for f in tmp_path.rglob("*") if f.is_file()} == before
+
+
+@pytest.mark.parametrize(("later_seconds", "condemned"), [(-1, False), (0, False), (1, True)])
+def test_a_file_that_a_put_has_touched_since_is_not_condemned(
+    tmp_path: Path, later_seconds: int, condemned: bool
+) -> None:
+    store, touched = DirectoryMediaStore(tmp_path), datetime(2026, 1, 2, tzinfo=UTC)
+    ref = store.put(SHA, "image/png", DATA)
+    os.utime(tmp_path / ref, (touched.timestamp(), touched.timestamp()))
+    assert store.condemn(ref, unless_put_since=touched + timedelta(seconds=later_seconds)) is condemned
+    assert (tmp_path / ref).exists() is not condemned
+    assert condemned or (tmp_path / ref).stat().st_mtime == touched.timestamp(), "it was taken away for a moment"
+    assert store.get(ref) == DATA
