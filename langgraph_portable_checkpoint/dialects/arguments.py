@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any, Final, NoReturn
 
 from ..envelope.model import Block, MessageEnvelope
@@ -12,6 +13,7 @@ from .plain_values import is_plain
 from .report import Placed, Report
 
 INT64: Final = range(-(2**63), 2**64)
+NOT_FINITE: Final = "holds NaN or an infinity, which is not JSON"
 BEYOND_64_BITS: Final = "holds an integer beyond 64 bits, which no checkpoint can hold"
 
 _spell: Final = json.JSONEncoder(ensure_ascii=False, default=str).encode
@@ -30,7 +32,8 @@ def read_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
         args = _parse(arguments) if arguments else {}
     except (ValueError, RecursionError) as error:
         reason = str(error) or type(error).__name__
-        return {**block, "type": "invalid_tool_call", "args": arguments, "error": reason}  # type: ignore[typeddict-item]
+        kept = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
+        return {**block, "type": "invalid_tool_call", "args": kept, "error": reason}  # type: ignore[typeddict-item]
     return {**block, "args": args, "arguments": arguments or ""}  # type: ignore[typeddict-item]
 
 
@@ -83,8 +86,8 @@ def is_sendable(value: Any) -> bool:
         return False
 
 
-def beyond_64_bits(value: Any) -> bool:
-    """True if a value holds an integer that no checkpoint can hold. Walks without recursion."""
+def unfit(value: Any) -> str:
+    """Say why no checkpoint or request can hold a value: long integers, NaN, infinities; "" if it can. No recursion."""
     left = [value]
     while left:
         one = left.pop()
@@ -95,8 +98,10 @@ def beyond_64_bits(value: Any) -> bool:
         elif isinstance(one, (list, tuple)):
             left.extend(one)
         elif isinstance(one, int) and one not in INT64:
-            return True
-    return False
+            return BEYOND_64_BITS
+        elif isinstance(one, float) and not isfinite(one):
+            return NOT_FINITE
+    return ""
 
 
 def _parse(arguments: Any) -> dict[str, Any]:
