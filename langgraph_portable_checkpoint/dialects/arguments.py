@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from math import isfinite
 from typing import Any, Final, NoReturn
 
 from ..envelope.model import Block, MessageEnvelope
 from .concerns import INVALID_ARGUMENTS
+from .number_limits import BEYOND_64_BITS, INT64
 from .plain_values import is_plain
 from .report import Placed, Report
-
-INT64: Final = range(-(2**63), 2**64)
-NOT_FINITE: Final = "holds NaN or an infinity, which is not JSON"
-BEYOND_64_BITS: Final = "holds an integer beyond 64 bits, which no checkpoint can hold"
 
 _spell: Final = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
@@ -84,24 +80,6 @@ def is_sendable(value: Any) -> bool:
         return is_plain(value)
     except RecursionError:
         return False
-
-
-def unfit(value: Any) -> str:
-    """Say why no checkpoint or request can hold a value: long integers, NaN, infinities; "" if it can. No recursion."""
-    left = [value]
-    while left:
-        one = left.pop()
-        if type(one) is str:
-            continue
-        if isinstance(one, dict):
-            left.extend(one.values())
-        elif isinstance(one, (list, tuple)):
-            left.extend(one)
-        elif isinstance(one, int) and one not in INT64:
-            return BEYOND_64_BITS
-        elif isinstance(one, float) and not isfinite(one):
-            return NOT_FINITE
-    return ""
 
 
 def _parse(arguments: Any) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
-from .arguments import unfit
 from .base import ImportOptions
 from .bedrock_blocks import block_of, with_bytes
+from .number_limits import unfit
 from .report import Report
 
 API: Final = "converse"

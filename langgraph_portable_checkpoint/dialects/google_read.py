@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
-from .arguments import unfit
 from .base import ImportOptions
 from .google_cli import contents_of, is_recording
 from .google_parts import Part, answer_blocks, block_of, camel_keys
 from .jsonl import MAX_DEPTH, BadLine, Line, read_lines, too_deep
+from .number_limits import unfit
 from .report import Report
 
 NAME: Final = "google"

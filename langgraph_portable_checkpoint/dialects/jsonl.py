@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
-from .arguments import unfit
+from .number_limits import unfit
 
 MAX_LINE_CHARS: Final = 64 * 1024 * 1024
 MAX_DEPTH: Final = 200

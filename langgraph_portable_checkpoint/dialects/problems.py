@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, Final
 
 from ..errors import MalformedHistoryError
-from .arguments import BEYOND_64_BITS, INT64, NOT_FINITE
+from .number_limits import BEYOND_64_BITS, INT64, NOT_FINITE
 
 MAX_DEPTH: Final = 200
 
