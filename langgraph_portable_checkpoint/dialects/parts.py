@@ -49,7 +49,7 @@ class Parts:
     def fit(self, placed: Placed) -> Placed:
         """Return the message with content that the target takes; the same object if nothing changes."""
         content = placed.envelope["content"]
-        if self._stays(content):
+        if self._stays(content, answers=placed.envelope["role"] == "assistant"):
             return placed
         fitted: list[Block] = []
         changed = False
@@ -61,10 +61,10 @@ class Parts:
             placed = self._item_ids(placed, with_content(placed, fitted))
         return placed
 
-    def _stays(self, content: list[Block]) -> bool:
+    def _stays(self, content: list[Block], *, answers: bool) -> bool:
         for block in content:
             stays = _STAYS.get(block["type"])
-            if stays is None or not stays(self, block):
+            if stays is None or not stays(self, block) or not (answers or block["type"] not in ANSWERS):
                 return False
         return True
 
