@@ -218,9 +218,13 @@ def _spelled_anew(envelope: MessageEnvelope) -> MessageEnvelope:
 def _is_anthropic(value: Mapping[str, Any]) -> bool:
     content, calls = value.get("content"), value.get("tool_calls")
     kinds = (
-        {block.get("type") for block in content if isinstance(block, Mapping)} if isinstance(content, list) else set()
+        {str(block.get("type")) for block in content if isinstance(block, Mapping)}
+        if isinstance(content, list)
+        else set()
     )
-    kinds |= {call.get("type") for call in calls if isinstance(call, Mapping)} if isinstance(calls, list) else set()
+    kinds |= (
+        {str(call.get("type")) for call in calls if isinstance(call, Mapping)} if isinstance(calls, list) else set()
+    )
     return bool(kinds & _ANTHROPIC_BLOCKS) or (
         value.get("provider") == "anthropic" and isinstance(content, (list, str))
     )

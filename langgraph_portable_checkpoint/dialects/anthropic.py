@@ -221,7 +221,7 @@ def _with_response(envelope: MessageEnvelope, response: Mapping[str, Any]) -> Me
     if isinstance(response.get("stop_reason"), str):
         envelope["stop_reason"] = response["stop_reason"]
     if isinstance(usage, Mapping) and isinstance(usage.get("input_tokens"), int):
-        output = usage.get("output_tokens") or 0
+        output = usage["output_tokens"] if isinstance(usage.get("output_tokens"), int) else 0
         total = usage["input_tokens"] + output
         envelope["usage"] = {"input_tokens": usage["input_tokens"], "output_tokens": output, "total_tokens": total}
     return envelope

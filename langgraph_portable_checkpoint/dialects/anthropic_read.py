@@ -6,6 +6,7 @@ no raw, a block of a list has.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -111,7 +112,10 @@ def _block(native: Any, path: str, problems: Problems) -> Iterator[Block]:
         problems.add(f"{path}.type", "is missing")
         return
     read = _BLOCKS.get(kind) or (_server_result if kind.endswith("_tool_result") else None)
-    block = (read(found) if read else None) or {"type": "non_standard", "value": native}
+    block = read(found) if read else None
+    if block is None and kind == "tool_use":
+        problems.add(path, "a tool_use needs an id and a name, as texts")
+    block = block or {"type": "non_standard", "value": native}
     block["raw"] = native
     if found.get("cache_control") is not None:
         block["cache_hint"] = found["cache_control"]
@@ -159,7 +163,10 @@ def _tool_use(native: Mapping[str, Any]) -> Block | None:
     if not isinstance(native.get("id"), str) or not isinstance(native.get("name"), str):
         return None
     block: Block = {"type": "tool_call", "id": native["id"], "name": native["name"], "args": args}
-    return block if isinstance(args, dict) else {**block, "type": "invalid_tool_call", "error": "input is no object"}
+    if isinstance(args, dict):
+        return block
+    kept = args if isinstance(args, str) else json.dumps(args, default=str)
+    return {**block, "type": "invalid_tool_call", "args": kept, "error": "input is no object"}
 
 
 def _server_use(native: Mapping[str, Any]) -> Block | None:

@@ -64,7 +64,8 @@ class AnthropicWriter:
         content = self._content(placed)
         if content:
             result["content"] = content
-        kept = (envelope.get("extras") or {}).get(NAME) or {}
+        kept = (envelope.get("extras") or {}).get(NAME)
+        kept = kept if isinstance(kept, Mapping) else {}
         for key, value in kept.items():
             if value is not None and key not in BLOCK_KEYS["tool_result"]:
                 action = "the API knows no such key of a result"

@@ -8,11 +8,9 @@ from typing import Any, Final, NoReturn
 
 from ..envelope.model import Block, MessageEnvelope
 from .concerns import INVALID_ARGUMENTS
+from .number_limits import BEYOND_64_BITS, INT64
 from .plain_values import is_plain
 from .report import Placed, Report
-
-INT64: Final = range(-(2**63), 2**64)
-BEYOND_64_BITS: Final = "holds an integer beyond 64 bits, which no checkpoint can hold"
 
 _spell: Final = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
@@ -30,7 +28,8 @@ def read_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
         args = _parse(arguments) if arguments else {}
     except (ValueError, RecursionError) as error:
         reason = str(error) or type(error).__name__
-        return {**block, "type": "invalid_tool_call", "args": arguments, "error": reason}  # type: ignore[typeddict-item]
+        kept = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
+        return {**block, "type": "invalid_tool_call", "args": kept, "error": reason}  # type: ignore[typeddict-item]
     return {**block, "args": args, "arguments": arguments or ""}  # type: ignore[typeddict-item]
 
 
@@ -81,22 +80,6 @@ def is_sendable(value: Any) -> bool:
         return is_plain(value)
     except RecursionError:
         return False
-
-
-def beyond_64_bits(value: Any) -> bool:
-    """True if a value holds an integer that no checkpoint can hold. Walks without recursion."""
-    left = [value]
-    while left:
-        one = left.pop()
-        if type(one) is str:
-            continue
-        if isinstance(one, dict):
-            left.extend(one.values())
-        elif isinstance(one, (list, tuple)):
-            left.extend(one)
-        elif isinstance(one, int) and one not in INT64:
-            return True
-    return False
 
 
 def _parse(arguments: Any) -> dict[str, Any]:

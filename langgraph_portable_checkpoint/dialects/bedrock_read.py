@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
-from .arguments import BEYOND_64_BITS, beyond_64_bits
 from .base import ImportOptions
 from .bedrock_blocks import block_of, with_bytes
+from .number_limits import unfit
 from .report import Report
 
 API: Final = "converse"
@@ -52,8 +52,8 @@ def _message_problems(message: Any, path: str) -> Iterator[str]:
     for index, block in enumerate(content):
         if not isinstance(block, Mapping):
             yield f"{path}.content[{index}]: is {type(block).__name__}, not a block"
-        elif beyond_64_bits(block):
-            yield f"{path}.content[{index}]: {BEYOND_64_BITS}"
+        elif reason := unfit(block):
+            yield f"{path}.content[{index}]: {reason}"
 
 
 class Reader:

@@ -151,7 +151,7 @@ class ChatWriter:
 
     def _call(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any]:
         raw = native(block, envelope, api=API)
-        if isinstance(raw, dict) and self._is_native(raw) and raw.get("id"):
+        if isinstance(raw, dict) and self._is_native(raw) and raw.get("id") and _is_text_call(raw):
             return dict(raw)
         function = {"name": block.get("name"), "arguments": write_arguments(block)}
         return {"id": block.get("id"), "type": "function", "function": function}
@@ -178,6 +178,12 @@ class ChatWriter:
                 self.lose("C5", "dropped", placed, key, action="the host knows no such key")
 
 
+def _is_text_call(raw: Mapping[str, Any]) -> bool:
+    """True unless a function's arguments are an object, as some logs have them, where the API takes a text."""
+    function = raw.get("function")
+    return raw.get("type") == "custom" or (isinstance(function, Mapping) and isinstance(function.get("arguments"), str))
+
+
 def _by_kind(envelope: MessageEnvelope) -> dict[str, list[Block]]:
     """Sort blocks by type; valid and invalid calls are of one kind, in their order."""
     found: dict[str, list[Block]] = {}
@@ -188,8 +194,8 @@ def _by_kind(envelope: MessageEnvelope) -> dict[str, list[Block]]:
 
 
 def _kept(envelope: MessageEnvelope) -> Mapping[str, Any]:
-    extras = envelope.get("extras")
-    return (extras.get(NAME) or {}) if extras else {}
+    kept = (envelope.get("extras") or {}).get(NAME)
+    return kept if isinstance(kept, Mapping) else {}
 
 
 def _is_part(block: Block) -> bool:

@@ -160,7 +160,7 @@ def _native(step: Step) -> dict[str, Any]:
         content = record.message.get("content")
         for block in content if isinstance(content, list) else [content]:
             call = block.get("id") if isinstance(block, Mapping) and block.get("type") == "tool_use" else None
-            if call is None or call not in seen:
+            if call is None or str(call) not in seen:
                 blocks.append(block)
             seen.add(str(call))
     return {"role": "assistant", "content": blocks}

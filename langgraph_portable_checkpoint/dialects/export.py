@@ -19,6 +19,7 @@ from .arguments import tell_invalid
 from .base import Dialect, ExportOptions, Finding, ImportOptions
 from .jsonl import mend_surrogates
 from .normalise import normalise, nothing_left
+from .read_types import check_types
 from .registry import get_dialect, recognise
 from .report import Export, Imported, Placed, Report
 from .responses_read import lift_items
@@ -125,6 +126,7 @@ def import_messages(
     report.target = dialect.name
     options = ImportOptions(profile=profile, model=model, account=account)
     envelopes = dialect.parse(value, options, report)
+    check_types(envelopes, dialect.name)
     tell_unknown(value, envelopes, dialect.name, report=report)
     if dialect.name not in _KNOW_INVALID_CALLS:
         tell_invalid(envelopes, report)

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
-from .arguments import BEYOND_64_BITS, beyond_64_bits
 from .base import ImportOptions
 from .google_cli import contents_of, is_recording
 from .google_parts import Part, answer_blocks, block_of, camel_keys
 from .jsonl import MAX_DEPTH, BadLine, Line, read_lines, too_deep
+from .number_limits import unfit
 from .report import Report
 
 NAME: Final = "google"
@@ -43,7 +43,7 @@ class Payload:
             self.problems.append(f"payload: is nested deeper than {MAX_DEPTH}")
             return
         self._take(self._objects(self.raw) if isinstance(self.raw, (str, bytes)) else self.raw, "")
-        self.problems += [f"{path}: {BEYOND_64_BITS}" for path, content in self.contents if beyond_64_bits(content)]
+        self.problems += [f"{path}: {reason}" for path, content in self.contents if (reason := unfit(content))]
         if not self.problems and not self.contents and self.system is None:
             self.problems.append("no contents")
 
@@ -256,11 +256,19 @@ def _response_facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     usage = facts.get("usageMetadata")
     if isinstance(usage, Mapping):
         counts = camel_keys(usage)
-        put = int(counts.get("promptTokenCount") or 0)
-        out = int(counts.get("candidatesTokenCount") or 0) + int(counts.get("thoughtsTokenCount") or 0)
+        put = _count(counts.get("promptTokenCount"))
+        out = _count(counts.get("candidatesTokenCount")) + _count(counts.get("thoughtsTokenCount"))
         yield (
             "usage",
-            {"input_tokens": put, "output_tokens": out, "total_tokens": counts.get("totalTokenCount") or put + out},
+            {
+                "input_tokens": put,
+                "output_tokens": out,
+                "total_tokens": _count(counts.get("totalTokenCount")) or put + out,
+            },
         )
     if facts.get("finishReason"):
         yield "stop_reason", str(facts["finishReason"])
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int else 0

@@ -226,7 +226,8 @@ class Writer:
         part = self._raw_answer(envelope)
         if part is not None:
             return [part]
-        kept = (envelope.get("extras") or {}).get(NAME) or {}
+        kept = (envelope.get("extras") or {}).get(NAME)
+        kept = kept if isinstance(kept, Mapping) else {}
         key = "error" if envelope.get("status") == "error" else "output"
         text, media = self._told(placed)
         if str(envelope.get("tool_call_id")) in self.as_text:

@@ -14,9 +14,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from .number_limits import unfit
+
 MAX_LINE_CHARS: Final = 64 * 1024 * 1024
 MAX_DEPTH: Final = 200
 
+_LONG: Final = re.compile(r"\d{19}|\d[eE]\d{3}")
+"""What an integer beyond 64 bits, or a number that is read as an infinity, must hold."""
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _LONE: Final = re.compile("[\ud800-\udfff]")
 
@@ -74,7 +78,8 @@ def _split(payload: str | bytes) -> Iterator[str | bytes]:
 
 def _read_row(row: Any, number: int, max_chars: int) -> Line | BadLine | None:
     if isinstance(row, dict):
-        return BadLine(number, f"nested deeper than {MAX_DEPTH} levels") if too_deep(row) else Line(number, row)
+        reason = f"nested deeper than {MAX_DEPTH} levels" if too_deep(row) else unfit(row)
+        return BadLine(number, reason) if reason else Line(number, row)
     if not isinstance(row, (str, bytes)):
         return BadLine(number, f"a line is {type(row).__name__}, not text or an object")
     if len(row) > max_chars:
@@ -94,6 +99,8 @@ def _parse(text: str, number: int) -> Line | BadLine:
         return BadLine(number, _reason(error))
     if not isinstance(value, dict):
         return BadLine(number, f"a JSON {type(value).__name__}, not an object")
+    if _LONG.search(text) and (reason := unfit(value)):
+        return BadLine(number, reason)
     return Line(number, value, tuple(repairs))
 
 

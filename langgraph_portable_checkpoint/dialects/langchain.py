@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
+from ..errors import MalformedHistoryError
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
 from .langchain_write import everyday_dict
 from .plain_values import plain_or_told
@@ -259,6 +260,13 @@ def _reason(error: Exception) -> str:
     return f"cannot be built: {type(error).__name__}"
 
 
+def _sum(run: Sequence[Any]) -> Any:
+    try:
+        return sum(run[1:], start=run[0])
+    except TypeError as error:
+        raise MalformedHistoryError(NAME, [f"chunks of {run[0].id}: {error}"]) from error
+
+
 def _merged(messages: Sequence[BaseMessage], report: Report) -> Iterator[BaseMessage]:
     """Merge chunks with one id, also where those of others stand between; each stands where its first one stood."""
     from langchain_core.messages import BaseMessageChunk, message_chunk_to_message
@@ -268,7 +276,7 @@ def _merged(messages: Sequence[BaseMessage], report: Report) -> Iterator[BaseMes
         chunk = isinstance(message, BaseMessageChunk) and message.id is not None
         runs.setdefault((type(message), message.id) if chunk else at, []).append(message)
     for run in runs.values():
-        whole = run[0] if len(run) == 1 else sum(run[1:], start=run[0])
+        whole = run[0] if len(run) == 1 else _sum(run)
         if len(run) > 1:
             report.add("L3", "merged", action=f"merged {len(run)} chunks")
         yield message_chunk_to_message(whole) if isinstance(whole, BaseMessageChunk) else whole

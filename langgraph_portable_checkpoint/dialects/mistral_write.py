@@ -59,7 +59,8 @@ class MistralWriter:
 
     def _kept(self, envelope: MessageEnvelope) -> Mapping[str, Any]:
         extras = envelope.get("extras")
-        return (extras.get(NAME) if extras else None) or _NOTHING_KEPT
+        kept = extras.get(NAME) if extras else None
+        return kept if kept and isinstance(kept, Mapping) else _NOTHING_KEPT
 
     def _name(self, message: dict[str, Any], placed: Placed) -> None:
         name = placed.envelope.get("name")

@@ -93,7 +93,7 @@ class OTel:
         if not isinstance(messages, list) or not messages or not all(isinstance(one, Mapping) for one in messages):
             return 0.0
         parts = [part for one in messages if isinstance(one.get("parts"), list) for part in one["parts"]]
-        typed = [isinstance(part, Mapping) and part.get("type") in READERS for part in parts]
+        typed = [isinstance(part, Mapping) and str(part.get("type")) in READERS for part in parts]
         return 0.9 if typed and all(typed) else 0.0
 
     def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:

@@ -150,7 +150,9 @@ def _read_answer(
 def _answer_blocks(response: Any) -> list[Block]:
     if isinstance(response, str):
         return [{"type": "text", "text": response}]
-    if isinstance(response, list) and all(isinstance(one, Mapping) and one.get("type") in READERS for one in response):
+    if isinstance(response, list) and all(
+        isinstance(one, Mapping) and str(one.get("type")) in READERS for one in response
+    ):
         return [_read_part(part) for part in response]
     if response is None:
         return []

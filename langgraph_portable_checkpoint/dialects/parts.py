@@ -17,12 +17,14 @@ from .base import ExportOptions, Target, without_raw
 from .ids import NameMap
 from .media_parts import MEDIA_PARTS, MediaFitter, placeholder
 from .native_parts import MARKERS, kind_of, neutral_form, told_text
-from .pairing import with_content
+from .pairing import CALL_TYPES, with_content
 from .reasoning import Replay, origin_of
 from .report import LossKind, Placed, Report
 
 _LONE: Final = re.compile("[\ud800-\udfff]")
 UNKNOWN_TOOL: Final = "unknown_tool"
+ANSWERS: Final = frozenset({*CALL_TYPES, "reasoning", "server_tool_call", "server_tool_result", "refusal"})
+"""Blocks that only a model writes."""
 
 
 @dataclass
@@ -47,7 +49,7 @@ class Parts:
     def fit(self, placed: Placed) -> Placed:
         """Return the message with content that the target takes; the same object if nothing changes."""
         content = placed.envelope["content"]
-        if self._stays(content):
+        if self._stays(content, answers=placed.envelope["role"] == "assistant"):
             return placed
         fitted: list[Block] = []
         changed = False
@@ -59,10 +61,10 @@ class Parts:
             placed = self._item_ids(placed, with_content(placed, fitted))
         return placed
 
-    def _stays(self, content: list[Block]) -> bool:
+    def _stays(self, content: list[Block], *, answers: bool) -> bool:
         for block in content:
             stays = _STAYS.get(block["type"])
-            if stays is None or not stays(self, block):
+            if stays is None or not stays(self, block) or not (answers or block["type"] not in ANSWERS):
                 return False
         return True
 
@@ -224,6 +226,8 @@ class Parts:
         return self._unknown(kind, placed, path)
 
     def _block(self, block: Block, placed: Placed, path: str) -> list[Block]:
+        if block["type"] in ANSWERS and placed.envelope["role"] != "assistant" and self.target.pairs:
+            return self._unknown(f"{block['type']} in a message of role {placed.envelope['role']}", placed, path)
         return _FITS[block["type"]](self, block, placed, path) if block["type"] in _FITS else [block]
 
     def _told(self, text: str, kind: str, placed: Placed, path: str) -> list[Block]:

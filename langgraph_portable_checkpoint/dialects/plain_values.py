@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .jsonl import mend_surrogates
+from .number_limits import INT64
 
-_INT64: Final = range(-(2**63), 2**64)
 _spell: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
@@ -41,9 +41,7 @@ def is_everyday(value: Any, *, depth: int = 20) -> bool:
         return True
     if kind is list:
         return depth > 0 and all(is_everyday(item, depth=depth - 1) for item in value)
-    return (
-        value is None or kind is bool or (kind is int and value in _INT64) or (kind is float and math.isfinite(value))
-    )
+    return value is None or kind is bool or (kind is int and value in INT64) or (kind is float and math.isfinite(value))
 
 
 def is_plain(value: Any) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any, Final
 
 from ..errors import MalformedHistoryError
-from .arguments import BEYOND_64_BITS, INT64
+from .number_limits import BEYOND_64_BITS, INT64, NOT_FINITE
 
 MAX_DEPTH: Final = 200
 
@@ -64,7 +65,7 @@ def _kind(value: Any) -> str:
     return "null" if value is None else type(value).__name__
 
 
-_LEAVES: Final = frozenset({str, float, bool, type(None)})
+_LEAVES: Final = frozenset({str, bool, type(None)})
 """Types of values that are plain whatever they are; looked up here, since most values are of them."""
 
 
@@ -74,6 +75,8 @@ def _not_plain(value: Any, depth: int) -> str:
         return ""
     if kind is int:
         return "" if value in INT64 else BEYOND_64_BITS
+    if kind is float:
+        return "" if isfinite(value) else NOT_FINITE
     if depth == 0:
         return f"is nested deeper than {MAX_DEPTH}"
     if isinstance(value, dict):

@@ -247,7 +247,7 @@ class ResponsesWriter:
         """Make ids fit their type and be used once: an optional one goes, a required one is made (R5, R6)."""
         used: dict[str, int] = {}
         for item, placed in self.items:
-            kind = item.get("type", "message")
+            kind = str(item.get("type", "message"))
             if "id" not in item and kind != "reasoning":
                 continue
             prefix = _ID_RULES.get(kind)
@@ -299,6 +299,10 @@ def _native(block: Block) -> Mapping[str, Any] | None:
     """Return a block's raw form if it is a part or item as the API spells it."""
     raw = block.get("raw")
     if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
+        return None
+    if raw["type"] == "function_call" and not (
+        isinstance(raw.get("arguments"), str) and isinstance(raw.get("name"), str)
+    ):
         return None
     if raw["type"] == "custom_tool_call":
         raw = {key: value for key, value in raw.items() if key != "status"}
@@ -364,7 +368,7 @@ def _reasoning(block: Block) -> dict[str, Any]:
 def _call(block: Block, *, own: bool) -> dict[str, Any]:
     extras = block.get("extras") or {}
     head = extras.get("item")
-    if own and isinstance(head, Mapping) and head.get("type") in CALLS:
+    if own and isinstance(head, Mapping) and str(head.get("type")) in CALLS:
         known = _NATIVE_KEYS.get(head["type"], head.keys())
         call: dict[str, Any] = {key: value for key, value in head.items() if key in known} | {
             "call_id": block.get("id")

@@ -171,7 +171,7 @@ def _kwargs(envelope: MessageEnvelope) -> dict[str, Any]:
         kwargs["reasoning_details"] = [block.get("raw") for block in reasoning]
     elif reasoning:
         field = reasoning[0].get("extras", {}).get("field", "reasoning_content")
-        kwargs[field] = "".join(block.get("reasoning", "") for block in reasoning)
+        kwargs[str(field)] = "".join(block.get("reasoning", "") for block in reasoning)
     refusals = [block["refusal"] for block in envelope["content"] if block["type"] == "refusal"]
     return {**kwargs, **({"refusal": "".join(refusals)} if refusals else {})}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -164,3 +165,15 @@ def test_unknown_roles_become_user() -> None:
 def test_system_messages_stay_where_they_are() -> None:
     history = [system("a"), user("b"), assistant("c", origin=OPENAI), system("d"), user("e")]
     assert [one["role"] for one in write(history)] == ["system", "user", "assistant", "system", "user"]
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses"])
+def test_arguments_that_a_log_holds_as_an_object_are_sent_as_text(dialect: str) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": {"a": 1}}}
+    item = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": {"a": 1}}
+    chat = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    logged = chat if dialect == "openai-chat" else [item]
+    asked = [{"role": "user", "content": "q"}, *logged]
+    export = export_messages(import_messages(asked, dialect).envelopes, dialect, incomplete="synthesize")
+    assert not lint(export.payload, dialect)
+    assert '{\\"a\\": 1}' in json.dumps(export.payload)

@@ -1,0 +1,95 @@
+"""Whether a parser's envelopes hold what the format says, key by key: the last gate of every import.
+
+Parsers look at what they need; a foreign file may hold anything elsewhere: a number for a name, a list for an id. What
+passes here can be written, paired and exported without looking again. Shapes that passed once are remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ..envelope.entries import well_typed
+from ..envelope.model import MessageEnvelope
+from ..errors import MalformedHistoryError
+
+_ROLES: Final = frozenset({"system", "user", "assistant", "tool", "other"})
+_TEXT: Final = (str, type(None))
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "role": (str,),
+    **dict.fromkeys(("id", "name", "tool_call_id", "status", "stop_reason", "created_at", "role_detail"), _TEXT),
+    **dict.fromkeys(("origin", "extras", "usage"), (dict,)),
+    "content": (list,),
+}
+_GOOD: Final[set[tuple[Any, ...]]] = set()
+_MOST_SHAPES: Final = 4_096
+
+
+def check_types(envelopes: Sequence[MessageEnvelope], dialect: str) -> None:
+    """Refuse envelopes of which a key holds a value of another type than the format says.
+
+    Raises:
+        MalformedHistoryError: Names each message and block.
+    """
+    if all(map(_is_known, envelopes)):
+        return
+    found = [problem for index, envelope in enumerate(envelopes) for problem in _message(envelope, index)]
+    if found:
+        raise MalformedHistoryError(dialect, found)
+
+
+def _is_known(envelope: Mapping[str, Any]) -> bool:
+    """True if the shapes of a message and of all its blocks have passed before."""
+    if _shape(envelope) not in _GOOD or envelope["role"] not in _ROLES:
+        return False
+    if not _counts(envelope.get("usage", {})) or not all(
+        type(word) is str for word in envelope.get("origin", {}).values()
+    ):
+        return False
+    for block in envelope["content"]:
+        if type(block) is not dict or type(block.get("type")) is not str or _shape(block, block["type"]) not in _GOOD:
+            return False
+    return True
+
+
+def _counts(usage: Mapping[str, Any]) -> bool:
+    """True if usage holds numbers, or tables of numbers."""
+    return all(
+        type(one) is int or (type(one) is dict and all(type(inner) is int for inner in one.values()))
+        for one in usage.values()
+    )
+
+
+def _shape(value: Mapping[str, Any], kind: str = "") -> tuple[Any, ...]:
+    return (kind, *value, *map(type, value.values()))
+
+
+def _message(envelope: Mapping[str, Any], index: int) -> Iterator[str]:
+    wrong = [key for key, value in envelope.items() if key in _TYPES and not isinstance(value, _TYPES[key])]
+    if wrong:
+        yield from (f"message {index} {key}: is {type(envelope[key]).__name__}" for key in wrong)
+        return
+    _remember(_shape(envelope))
+    if not _counts(envelope.get("usage", {})):
+        yield f"message {index} usage: holds what is no number of tokens"
+    if not all(type(value) is str for value in envelope.get("origin", {}).values()):
+        yield f"message {index} origin: holds what is no text"
+    if envelope["role"] not in _ROLES:
+        yield f"message {index} role: {envelope['role']!r:.80} is none"
+    for at, block in enumerate(envelope["content"]):
+        yield from _block(block, f"message {index} content[{at}]")
+
+
+def _block(block: Any, path: str) -> Iterator[str]:
+    kind = block.get("type") if isinstance(block, dict) else None
+    if type(kind) is not str:
+        yield f"{path}: is no block"
+    elif well_typed(block):
+        _remember(_shape(block, kind))
+    else:
+        yield f"{path}: a {kind} holds a value of a wrong type"
+
+
+def _remember(shape: tuple[Any, ...]) -> None:
+    if len(_GOOD) < _MOST_SHAPES:
+        _GOOD.add(shape)
