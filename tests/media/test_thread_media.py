@@ -15,6 +15,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
 from langgraph_portable_checkpoint.errors import MediaError, ThreadDeletedError, ThreadNotFoundError
 from langgraph_portable_checkpoint.media.table import MediaRecord, Upload
+from langgraph_portable_checkpoint.storage.drivers import BlockingDriver
+from langgraph_portable_checkpoint.storage.programs.media_table import write_media
 from tests.saver.calls import AsyncCalls, Calls
 from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.conftest import SaverFactory
@@ -280,3 +282,16 @@ def test_an_upload_that_is_noted_late_does_not_bring_a_deleted_thread_back(
         calls.run(saver, "refresh_uploads", "t", upload=upload, now=NOW)
     thread = set(saver._core.layout.thread("t")[:9])
     assert thread & set(make_saver.stored()) == set()
+
+
+def test_a_note_that_meets_another_thread_of_the_name_stores_nothing(make_saver: SaverFactory) -> None:
+    saver, other = make_saver(), make_saver()
+    put(Calls(), saver, [HumanMessage(refers(URI), id="q0")])
+    driver = BlockingDriver(saver._clients.blocking())
+    program = write_media(saver._core, "t", records={b"upload:" + b"n" * 16: {"sha256": sha256(ONE)}})
+    asked = driver._perform(next(program))
+    other.delete_thread("t")
+    put(Calls(), other, [HumanMessage("another", id="q0")])
+    reply = driver._perform(program.send(asked))
+    assert reply == [b"stale"]
+    assert list(other.media_table("t")) == []
