@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import hashlib
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langgraph_portable_checkpoint import MediaHooks, MediaPolicy, export_thread
-from langgraph_portable_checkpoint.errors import LossyExportError
+from langgraph_portable_checkpoint.errors import LossyExportError, MediaStoreError
 from langgraph_portable_checkpoint.storage.items import pack
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import checkpoint, config, metadata
@@ -120,6 +121,51 @@ def test_blobs_that_were_swapped_in_a_folder_are_refused(
     fresh = make_saver(media_store=tmp_path)
     assert ["not available" in str(content) for content in contents(calls, fresh)] == [True, True]
     assert {entry.reason for entry in calls.run(fresh, "media_report", "t")} == {"corrupt_blob"}
+
+
+class Moody:
+    """A store that keeps blobs until it is told to misbehave."""
+
+    name = "moody"
+
+    def __init__(self) -> None:
+        self.blobs: dict[str, bytes] = {}
+        self.mood: Any = None
+
+    def put(self, sha256: str, mime_type: str | None, data: bytes) -> Any:
+        if self.mood is not None:
+            return self.mood()
+        self.blobs[sha256] = data
+        return sha256
+
+    def get(self, ref: str) -> Any:
+        return self.blobs[ref] if self.mood is None else self.mood()
+
+
+def _fail() -> Any:
+    raise RuntimeError("out of order")
+
+
+def _hang() -> Any:
+    threading.Event().wait(30)
+
+
+@pytest.mark.parametrize("mood", [_fail, _hang, lambda: None, lambda: b"other bytes"])
+def test_a_store_in_a_mood_fails_the_save_and_no_read(make_saver: SaverFactory, calls: Calls, mood: Any) -> None:
+    store = Moody()
+    limited = {"media_store": store, "media_timeout_seconds": 0.1}
+    saver = make_saver(**limited)
+    place = put(calls, saver, part(PNG))
+    store.mood = mood
+    with pytest.raises(MediaStoreError):
+        put(calls, saver, part(PNG), part(OTHER))
+    with pytest.raises(MediaStoreError):
+        calls.put_writes(saver, place, [("shot", OTHER)], "task")
+    fresh = make_saver(**limited)
+    assert ["not available" in str(content) for content in contents(calls, fresh)] == [True]
+    assert len(calls.run(fresh, "media_report", "t")) == 1
+    store.mood = None
+    assert contents(calls, make_saver(**limited)) == [part(PNG)]
 
 
 HOSTILE_RECORDS = {

@@ -13,8 +13,10 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
-from langgraph_portable_checkpoint.errors import MediaError, ThreadNotFoundError
+from langgraph_portable_checkpoint.errors import MediaError, ThreadDeletedError, ThreadNotFoundError
 from langgraph_portable_checkpoint.media.table import MediaRecord, Upload
+from langgraph_portable_checkpoint.storage.drivers import BlockingDriver
+from langgraph_portable_checkpoint.storage.programs.media_table import write_media
 from tests.saver.calls import AsyncCalls, Calls
 from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.conftest import SaverFactory
@@ -252,3 +254,44 @@ def test_a_sweep_takes_what_no_thread_names_and_nothing_else(shared: Any, calls:
 def test_a_saver_without_a_store_has_nothing_to_sweep(make_saver: SaverFactory) -> None:
     with pytest.raises(MediaError):
         make_saver().collect_media_garbage()
+
+
+def test_what_is_noted_of_an_upload_expires_with_the_thread(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver(ttl_seconds=1000)
+    put(calls, saver, [HumanMessage(refers(URI), id="q0")])
+    calls.run(saver, "record_upload", "t", URI, data=ONE, expires_at=NOW)
+    with make_saver.room.client() as client:
+        keys = [key for key in saver._core.layout.thread("t")[:9] if client.exists(key)]
+        assert saver._core.layout.thread("t")[6] in keys
+        assert saver._core.layout.thread("t")[7] in keys
+        assert all(client.pttl(key) > 0 for key in keys)
+
+
+def test_an_upload_that_is_noted_late_does_not_bring_a_deleted_thread_back(
+    make_saver: SaverFactory, calls: Calls
+) -> None:
+    saver, other = make_saver(), make_saver()
+    put(calls, saver, [HumanMessage(refers(URI), id="q0")])
+    calls.run(saver, "record_upload", "t", URI, data=ONE, expires_at=NOW)
+
+    def upload(data: bytes, record: MediaRecord) -> str:
+        other.delete_thread("t")
+        return URI + "2"
+
+    with pytest.raises(ThreadDeletedError):
+        calls.run(saver, "refresh_uploads", "t", upload=upload, now=NOW)
+    thread = set(saver._core.layout.thread("t")[:9])
+    assert thread & set(make_saver.stored()) == set()
+
+
+def test_a_note_that_meets_another_thread_of_the_name_stores_nothing(make_saver: SaverFactory) -> None:
+    saver, other = make_saver(), make_saver()
+    put(Calls(), saver, [HumanMessage(refers(URI), id="q0")])
+    driver = BlockingDriver(saver._clients.blocking())
+    program = write_media(saver._core, "t", records={b"upload:" + b"n" * 16: {"sha256": sha256(ONE)}})
+    asked = driver._perform(next(program))
+    other.delete_thread("t")
+    put(Calls(), other, [HumanMessage("another", id="q0")])
+    reply = driver._perform(program.send(asked))
+    assert reply == [b"stale"]
+    assert list(other.media_table("t")) == []

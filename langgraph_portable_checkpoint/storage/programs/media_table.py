@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
-from ...errors import CorruptRecordError
-from ..effects import Batch, Command, MediaPut, Program
+from ...errors import ConflictError, CorruptRecordError
+from ..effects import Batch, Command, MediaPut, Program, Script
 from ..items import DIGEST_BYTES, digest_of, media_ref, pack
 from ..view import ThreadView
-from .core import Core, fetch_media, open_media_record, pairs, seal_blob, seal_media_record
+from .core import MAX_ATTEMPTS, Core, fetch_media, open_media_record, pairs, seal_blob, seal_media_record
 
 REPORT: Final = b"report"
 UPLOAD: Final = b"upload:"
@@ -123,29 +123,35 @@ def write_media(
     thread_id: str,
     *,
     records: Mapping[bytes, Mapping[str, Any]],
-    reports: Iterable[Mapping[str, Any]] = (),
+    reports: Sequence[Mapping[str, Any]] = (),
     blobs: Mapping[bytes, bytes] | None = None,
 ) -> Program[bool]:
-    """Write media table records, report entries and blobs of an existing thread. Two round trips.
+    """Write media table records, report entries and blobs of an existing thread, atomically. Two round trips.
 
     Returns:
         False when there is no such thread.
+
+    Raises:
+        ConflictError: the thread was deleted or pruned again and again meanwhile.
     """
     keys = core.layout.thread(thread_id)
-    view = yield from _view(core, thread_id)
-    if view is None:
-        return False
-    sealed = {ref: seal_media_record(view, ref, record) for ref, record in records.items()}
-    for report in reports:
-        name = REPORT + digest_of(pack(report), view.secrets.key)
-        sealed[name] = seal_media_record(view, name, report)
-    calls = [Command(("HSET", keys[7], *pairs(sealed)[1:]))] if sealed else []
-    if blobs:
-        stored = {ref: seal_blob(view, ref, data) for ref, data in blobs.items()}
-        calls.append(Command(("HSET", keys[6], *pairs(stored)[1:])))
-    if calls:
-        yield Batch(tuple(calls))
-    return True
+    for _ in range(MAX_ATTEMPTS):
+        view = yield from _view(core, thread_id)
+        if view is None:
+            return False
+        sealed = {ref: seal_media_record(view, ref, record) for ref, record in records.items()}
+        for report in reports:
+            name = REPORT + digest_of(pack(report), view.secrets.key)
+            sealed[name] = seal_media_record(view, name, report)
+        stored = {ref: seal_blob(view, ref, data) for ref, data in (blobs or {}).items()}
+        args = (view.generation, core.ttl_arg, *pairs(stored), *pairs(sealed))
+        reply = yield Script("note", keys, args)
+        if reply[0] == b"ok":
+            return True
+    raise ConflictError(
+        f"thread {thread_id!r} was deleted or pruned {MAX_ATTEMPTS} times while its media were noted. "
+        "Nothing was noted; try again."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,8 @@
+-- Store media table records, report entries and blobs of a thread that exists, atomically.
+-- ARGV: 1 the thread's generation, 2 ttl ms or ''; then counted pairs for blobs, media.
+-- Reply: {'ok'} | {'stale'}: the thread is another one by now, or gone. Nothing is stored unless 'ok'.
+if redis.call('HGET', META, 'g') ~= ARGV[1] then return {'stale'} end
+check_types()
+store_pairs(MEDIA, store_pairs(BLOBS, 3))
+touch(ARGV[2])
+return {'ok'}
