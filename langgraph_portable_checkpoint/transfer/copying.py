@@ -19,7 +19,7 @@ from ..storage.layout import checked_id
 from ..storage.programs import bulk, whole
 from .comparing import difference_of_tuples, parent_of
 from .decoding import decoding_once
-from .inventory import BUDGET, Inventory, TaskPaths, inventory_of, read
+from .inventory import BUDGET, Inventory, TaskPaths, inventory_of
 from .steps import Ask, Gather, Moves, Place, Run, Saver, adrive, config_at, drive
 from .verifying import comparer_of
 
@@ -260,8 +260,8 @@ class _Copy:
     def _is_finished(self, thread: _Thread) -> Moves[bool]:
         """Tell whether a thread with all of its checkpoints also has the writes of the last one."""
         last = thread.places[-1]
-        there = yield from read(self.source.saver, thread.source_id, last)
-        here = yield from read(self.target.saver, thread.target_id, last)
+        there = yield from self.source.read(thread.source_id, last)
+        here = yield from self.target.read(thread.target_id, last)
         return there is not None and here is not None and difference_of_tuples(here, there) is None
 
     def _copy_stored(self, thread: _Thread) -> Moves[bool]:
@@ -303,7 +303,7 @@ class _Copy:
         for chunk in _chunks(places):
             found: dict[Place, CheckpointTuple] = {}
             for place in chunk:
-                known = tuples.get(place) if tuples else (yield from read(self.source.saver, thread.source_id, place))
+                known = tuples.get(place) if tuples else (yield from self.source.read(thread.source_id, place))
                 if known is not None:
                     found[place] = known
             missing = [place for place in chunk if place in found and thread.lacks(place)]
