@@ -70,6 +70,8 @@ def _tell(call: Call, report: CopyReport, *, verify: bool) -> None:
         "" if not verify else ", all equal" if report.equal else f", {len(report.differences)} do not compare equal"
     )
     say(f"{report.checkpoints} checkpoints and {report.writes} writes stored{compared if verify else ''}")
+    if report.respelled:
+        say(f"channel versions of {report.respelled} threads became texts, as those of the target are")
     for name, renamed in report.renamed.items():
         say(f"{safe_line(name)} became {safe_line(renamed)}")
     differences: list[dict[str, Any]] = [asdict(one) for one in report.differences]

@@ -22,6 +22,7 @@ from .decoding import decoding_once
 from .inventory import BUDGET, Inventory, TaskPaths, inventory_of
 from .steps import Ask, Gather, Moves, Place, Run, Saver, adrive, config_at, drive
 from .verifying import comparer_of
+from .versions import Spelling, has_numbers, makes_texts, with_versions_of
 
 OnExisting = Literal["refuse", "skip", "overwrite", "as-new"]
 Outcome = Literal["copied", "completed", "unchanged", "skipped"]
@@ -62,6 +63,7 @@ class CopyReport:
         copied, completed, unchanged, skipped: Threads that are new in the target, that were there in part and are whole
             now, that were there already, and that were left alone because the target has another thread of that id.
         checkpoints, writes: How many were stored.
+        respelled: Threads whose channel versions were numbers and are texts now, since the target makes and needs such.
         differences: Checkpoints that do not compare equal, with where; at most 1,000 are kept.
         renamed: Source thread id -> target thread id, where they differ.
     """
@@ -72,6 +74,7 @@ class CopyReport:
     skipped: int = 0
     checkpoints: int = 0
     writes: int = 0
+    respelled: int = 0
     differences: list[Difference] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
 
@@ -171,6 +174,7 @@ class _Copy:
         self.on_existing = on_existing
         self.progress = progress
         self.verify = verify
+        self.spells = makes_texts(target)
         self.report = CopyReport()
 
     def run(self, threads: Iterable[str] | None) -> Moves[CopyReport]:
@@ -262,7 +266,11 @@ class _Copy:
         last = thread.places[-1]
         there = yield from self.source.read(thread.source_id, last)
         here = yield from self.target.read(thread.target_id, last)
-        return there is not None and here is not None and difference_of_tuples(here, there) is None
+        if there is None or here is None:
+            return False
+        if self.spells and has_numbers(there):
+            there = with_versions_of(there, here)
+        return difference_of_tuples(here, there) is None
 
     def _copy_stored(self, thread: _Thread) -> Moves[bool]:
         """Copy a thread in its stored form, if both savers are ours and share their secrets."""
@@ -299,18 +307,20 @@ class _Copy:
         """Copy what is missing and compare everything, a few checkpoints at a time."""
         paths = yield from self.source.task_paths(thread.source_id)
         compare = comparer_of(self.target, thread.target_id) if self.verify else None
-        places = thread.places if self.verify else thread.missing
+        places = thread.places if self.verify or self.spells else thread.missing
+        spelling = Spelling() if self.spells else None
         for chunk in _chunks(places):
             found: dict[Place, CheckpointTuple] = {}
             for place in chunk:
                 known = tuples.get(place) if tuples else (yield from self.source.read(thread.source_id, place))
                 if known is not None:
-                    found[place] = known
+                    found[place] = known if spelling is None else spelling.spelled(known)
             missing = [place for place in chunk if place in found and thread.lacks(place)]
             yield from self._store(thread.target_id, [o for p in missing for o in operations_of(found[p], p, paths)])
             if compare is not None:
                 for place, detail in (yield from compare(found)):
                     self.report.note(thread.target_id, place, detail)
+        self.report.respelled += spelling is not None and spelling.used
 
     def _store(self, thread_id: str, operations: list[bulk.Operation]) -> Moves[None]:
         target = self.target.saver

@@ -133,16 +133,22 @@ def test_a_second_run_finds_everything_there(on_server: Cli, place: str) -> None
 
 
 def test_threads_of_ours_go_there_and_come_back(on_server: Cli, cli: Cli, server: Room, saver: Any, place: str) -> None:
-    play(saver, ["conversation", "subgraph", "tool_loop"])
+    play(saver, ["conversation", "subgraph", "tool_loop", "time_travel"])
+    talk(saver, "waiting", "hello", "wait")
     back = ("--redis-url", server.url, "--prefix", f"{server.prefix}-back")
     ours = ("--from", server.url, "--from-prefix", server.prefix)
     there = cli("migrate", *ours, "--to", place, "--json")
-    assert there.json["copied"] == 3, there.err
+    assert (there.json["copied"], there.json["respelled"]) == (5, 5), there.err
     assert {each["detail"].partition(":")[0] for each in there.json["differences"]} <= _CHANGED_BY[
         place.partition(":")[0]
     ]
+    with _opened(place) as elsewhere:
+        assert _resumed(elsewhere)[-2:] == ["more", "echo more"]
     returned = cli("migrate", "--from", place, *back, "--json")
-    assert (returned.code, returned.json["copied"], returned.json["differences"]) == (0, 3, []), returned.err
+    assert (returned.code, returned.json["copied"], returned.json["differences"]) == (0, 5, []), returned.err
+    with PortableRedisSaver.from_url(server.url, prefix=f"{server.prefix}-back") as came:
+        state = graph_on(came).invoke({"messages": [("user", "again")]}, {"configurable": {"thread_id": "waiting"}})
+        assert [message.text for message in state["messages"]][-3:] == ["echo more", "again", "echo again"]
 
 
 _CHANGED_BY: dict[str, set[str]] = {
