@@ -8,6 +8,7 @@ two savers of ours the stored form is copied as it is, all of a thread at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -16,11 +17,12 @@ from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
 from ..errors import CorruptRecordError, StorageError, ThreadExistsError, ThreadNotFoundError
 from ..saver import PortableRedisSaver
 from ..storage.layout import checked_id
-from ..storage.programs import bulk, whole
+from ..storage.programs import bulk, paged, whole
 from .comparing import difference_of_tuples, parent_of
 from .decoding import decoding_once
 from .inventory import BUDGET, Inventory, TaskPaths, inventory_of
 from .steps import Ask, Gather, Moves, Place, Run, Saver, adrive, config_at, drive
+from .stored_copy import StoredCopy
 from .verifying import comparer_of
 from .versions import Spelling, has_numbers, makes_texts, with_versions_of
 
@@ -277,31 +279,29 @@ class _Copy:
         source, target = self.source.saver, self.target.saver
         if not isinstance(source, PortableRedisSaver) or not isinstance(target, PortableRedisSaver):
             return False
-        stored = yield Run(source, whole.dump_thread(source._core, thread.source_id))
-        if stored is None or bool(stored.key) != target._core.codec.sealer.sealed:
-            return False
+        for outline_of in paged.OUTLINES:
+            with suppress(paged.ThreadChangedError):
+                outline = yield Run(source, outline_of(source._core, thread.source_id))
+                if outline is None or bool(outline.head.key) != target._core.codec.sealer.sealed:
+                    return False
+                return (yield from self._copy_outlined(StoredCopy(source, target, outline), thread.target_id))
+        raise AssertionError("unreachable: the last outline holds all")
+
+    def _copy_outlined(self, stored: StoredCopy, target_id: str) -> Moves[bool]:
+        outline = stored.outline
         try:
-            key = target._core.reseal_key(stored.key, thread.source_id, thread.target_id)
+            key = stored.target._core.reseal_key(outline.head.key, outline.thread_id, target_id)
         except CorruptRecordError:
             return False  # sealed with a key that the target does not have
-        if thread.source_id != thread.target_id:
-            stored = stored.without_turn_log()
         try:
-            yield Run(target, whole.load_thread(target._core, thread.target_id, stored, key=key))
+            yield from stored.copy(target_id, key)
         except ThreadExistsError:
             return False
-        self.report.checkpoints += len(stored.ckpts)
+        self.report.checkpoints += len(outline.sizes["ckpts"])
         if self.verify:
-            yield from self._compare_stored(thread, stored)
+            for part in (yield from stored.differing(target_id)):
+                self.report.note(target_id, Place("", ""), f"{part}: not what was sent")
         return True
-
-    def _compare_stored(self, thread: _Thread, stored: whole.StoredThread) -> Moves[None]:
-        target = self.target.saver
-        assert isinstance(target, PortableRedisSaver)
-        copy = yield Run(target, whole.dump_thread(target._core, thread.target_id))
-        for name in whole.PARTS:
-            if copy is None or dict(copy.part(name)) != dict(stored.part(name)):
-                self.report.note(thread.target_id, Place("", ""), f"{name}: not what was sent")
 
     def _copy(self, thread: _Thread, tuples: dict[Place, CheckpointTuple] | None) -> Moves[None]:
         """Copy what is missing and compare everything, a few checkpoints at a time."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
@@ -18,7 +19,7 @@ from langgraph.checkpoint.base import CheckpointTuple
 from ..errors import WrongServerError
 from ..saver import PortableRedisSaver
 from ..storage.layout import split_place, thread_of
-from ..storage.programs import whole
+from ..storage.programs import paged, whole
 from ..storage.records import load_writes
 from .steps import Ask, Compute, Gather, Moves, Place, Run, Saver, Select, config_at
 
@@ -85,16 +86,24 @@ class OfOurs(Inventory):
 
     def task_paths(self, thread_id: str) -> Moves[TaskPaths]:
         core = self._own._core
-        stored = yield Run(self._own, whole.dump_thread(core, thread_id))
-        if stored is None:
-            return {}
-        secrets, where = core.view_of(stored.generation, stored.key, thread_id).secrets, f"thread {thread_id!r}"
-        return {
-            (Place(*reversed(split_place(place))), write.task_id): write.task_path
-            for place, frames in stored.writes.items()
-            for write in load_writes(frames, place=place, secrets=secrets, where=where)
-            if write.task_path
-        }
+        for outline_of in paged.OUTLINES:
+            with suppress(paged.ThreadChangedError):
+                outline = yield Run(self._own, outline_of(core, thread_id))
+                return {} if outline is None else (yield from self._task_paths(outline))
+        raise AssertionError("unreachable: the last outline holds all")
+
+    def _task_paths(self, outline: paged.Outline) -> Moves[TaskPaths]:
+        core, thread_id, head = self._own._core, outline.thread_id, outline.head
+        secrets, where = core.view_of(head.generation, head.key, thread_id).secrets, f"thread {thread_id!r}"
+        paths: dict[tuple[Place, str], str] = {}
+        for names in outline.pages("writes"):
+            page = yield Run(self._own, paged.read_page(core, outline, "writes", names))
+            for place, frames in page.items():
+                at = Place(*reversed(split_place(place)))
+                for write in load_writes(frames, place=place, secrets=secrets, where=where):
+                    if write.task_path:
+                        paths[at, write.task_id] = write.task_path
+        return paths
 
 
 class OfMemory(Inventory):

@@ -66,7 +66,7 @@ class _Stored:
     """(namespace, channel) -> the conversation compared last, as the source has it and as it is stored."""
 
     def __post_init__(self) -> None:
-        self.core = self.target._core.with_codec(self.target._core.codec)
+        self.core = self.target._core.stranger()
 
     def compare(self, sources: Mapping[Place, CheckpointTuple]) -> Moves[list[tuple[Place, str]]]:
         spelled = {spell_place(place.checkpoint_ns, place.checkpoint_id): place for place in sources}
