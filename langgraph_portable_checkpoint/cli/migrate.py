@@ -9,7 +9,7 @@ import typer
 
 from . import exits
 from .call import MOVING, Call, command
-from .moving import ExistingOption, checked_policy, counting
+from .moving import ExistingOption, checked_policy, counting, settle_memory
 from .output import safe_line
 from .settings import hide_secrets
 
@@ -53,6 +53,7 @@ def migrate(
     options = {} if from_prefix is None else {"prefix": from_prefix}
     opened = call.until_end(open_saver(source, create=False, **options))
     to = call.saver() if target is None else call.until_end(open_saver(target, **call.saver_options()))
+    settle_memory()
     with call.output.progress("threads") as progress:
         report = copy_threads(
             opened, to, thread or None, on_existing=policy, progress=counting(progress), verify=verify

@@ -21,9 +21,9 @@ from ..storage.programs import bulk, paged, whole
 from .comparing import difference_of_tuples, parent_of
 from .decoding import decoding_once
 from .inventory import BUDGET, Inventory, TaskPaths, inventory_of
-from .steps import Ask, Gather, Moves, Place, Run, Saver, adrive, config_at, drive
+from .steps import Ask, Gather, Moves, Place, Run, Saver, adrive, config_at, drive, weight_of
 from .stored_copy import StoredCopy
-from .verifying import comparer_of
+from .verifying import Compare, comparer_of
 from .versions import Spelling, has_numbers, makes_texts, with_versions_of
 
 OnExisting = Literal["refuse", "skip", "overwrite", "as-new"]
@@ -31,8 +31,9 @@ Outcome = Literal["copied", "completed", "unchanged", "skipped"]
 POLICIES: Final = ("refuse", "skip", "overwrite", "as-new")
 MAX_DIFFERENCES: Final = 1000
 MAX_NEW_NAMES: Final = 1000
-CHECKPOINTS_AT_ONCE: Final = 32
-"""How many checkpoints are in memory at a time."""
+CHECKPOINTS_AT_ONCE: Final = 128
+WEIGHT_AT_ONCE: Final = 20_000
+"""How many checkpoints are in memory at a time, and how many entries of them; see `steps.weight_of`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,18 +310,27 @@ class _Copy:
         compare = comparer_of(self.target, thread.target_id) if self.verify else None
         places = thread.places if self.verify or self.spells else thread.missing
         spelling = Spelling() if self.spells else None
-        for chunk in _chunks(places):
-            found: dict[Place, CheckpointTuple] = {}
-            for place in chunk:
-                known = tuples.get(place) if tuples else (yield from self.source.read(thread.source_id, place))
-                if known is not None:
-                    found[place] = known if spelling is None else spelling.spelled(known)
-            missing = [place for place in chunk if place in found and thread.lacks(place)]
-            yield from self._store(thread.target_id, [o for p in missing for o in operations_of(found[p], p, paths)])
-            if compare is not None:
-                for place, detail in (yield from compare(found)):
-                    self.report.note(thread.target_id, place, detail)
+        chunk: dict[Place, CheckpointTuple] = {}
+        weight = 0
+        for place in places:
+            known = tuples.get(place) if tuples else (yield from self.source.read(thread.source_id, place))
+            if known is not None:
+                chunk[place] = known if spelling is None else spelling.spelled(known)
+                weight += weight_of(known)
+            if len(chunk) >= CHECKPOINTS_AT_ONCE or weight > WEIGHT_AT_ONCE:
+                yield from self._copy_chunk(thread, chunk, paths, compare)
+                chunk, weight = {}, 0
+        yield from self._copy_chunk(thread, chunk, paths, compare)
         self.report.respelled += spelling is not None and spelling.used
+
+    def _copy_chunk(
+        self, thread: _Thread, found: dict[Place, CheckpointTuple], paths: TaskPaths, compare: Compare | None
+    ) -> Moves[None]:
+        missing = [place for place in found if thread.lacks(place)]
+        yield from self._store(thread.target_id, [o for p in missing for o in operations_of(found[p], p, paths)])
+        if compare is not None and found:
+            for place, detail in (yield from compare(found)):
+                self.report.note(thread.target_id, place, detail)
 
     def _store(self, thread_id: str, operations: list[bulk.Operation]) -> Moves[None]:
         target = self.target.saver
@@ -347,11 +357,6 @@ def new_names(thread_id: str) -> Iterator[str]:
     for number in range(2, MAX_NEW_NAMES):
         yield f"{thread_id}-copy-{number}"
     raise StorageError(f"thread {thread_id!r} has {MAX_NEW_NAMES} copies already. Delete some.")
-
-
-def _chunks(places: Sequence[Place]) -> Iterator[Sequence[Place]]:
-    for at in range(0, len(places), CHECKPOINTS_AT_ONCE):
-        yield places[at : at + CHECKPOINTS_AT_ONCE]
 
 
 def operations_of(found: CheckpointTuple, place: Place, paths: TaskPaths) -> Iterator[bulk.Operation]:
