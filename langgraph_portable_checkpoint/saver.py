@@ -37,7 +37,7 @@ from .storage.codec import ValueCodec
 from .storage.drivers import AsyncDriver, BlockingDriver
 from .storage.effects import Program
 from .storage.layout import Layout, checked_id
-from .storage.programs import read, threads, whole, write
+from .storage.programs import paged, read, threads, write
 from .storage.programs.core import Core
 from .storage.programs.listing import Query
 from .storage.programs.pages import Pages
@@ -423,7 +423,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
 
     def _copy(self, source: str, target: str) -> Program[None]:
         source, target = checked_id("source_thread_id", source), checked_id("target_thread_id", target)
-        return whole.copy_thread(self._core, source, target)
+        return paged.copy_thread(self._core, source, target)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Prune threads.

@@ -239,12 +239,15 @@ class Server:
         self.stop()
 
 
-def _spawn(argv: list[str], folder: Path) -> subprocess.Popen[bytes]:
-    # Where the kernel can, a killed test run takes its servers along; otherwise they would stay behind.
+def guarded(argv: list[str]) -> list[str]:
+    """Let a server end with the tests, where the kernel can: a killed test run would leave it behind."""
     setpriv = shutil.which("setpriv")
-    guarded = [setpriv, "--pdeathsig", "KILL", *argv] if setpriv else argv
+    return [setpriv, "--pdeathsig", "KILL", *argv] if setpriv else argv
+
+
+def _spawn(argv: list[str], folder: Path) -> subprocess.Popen[bytes]:
     with (folder / "log").open("ab") as log:
-        return subprocess.Popen(guarded, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        return subprocess.Popen(guarded(argv), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
 
 @dataclass(frozen=True)

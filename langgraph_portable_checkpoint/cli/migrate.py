@@ -9,7 +9,7 @@ import typer
 
 from . import exits
 from .call import MOVING, Call, command
-from .moving import ExistingOption, checked_policy, counting
+from .moving import ExistingOption, checked_policy, counting, settle_memory
 from .output import safe_line
 from .settings import hide_secrets
 
@@ -53,6 +53,7 @@ def migrate(
     options = {} if from_prefix is None else {"prefix": from_prefix}
     opened = call.until_end(open_saver(source, create=False, **options))
     to = call.saver() if target is None else call.until_end(open_saver(target, **call.saver_options()))
+    settle_memory()
     with call.output.progress("threads") as progress:
         report = copy_threads(
             opened, to, thread or None, on_existing=policy, progress=counting(progress), verify=verify
@@ -70,6 +71,8 @@ def _tell(call: Call, report: CopyReport, *, verify: bool) -> None:
         "" if not verify else ", all equal" if report.equal else f", {len(report.differences)} do not compare equal"
     )
     say(f"{report.checkpoints} checkpoints and {report.writes} writes stored{compared if verify else ''}")
+    if report.respelled:
+        say(f"channel versions of {report.respelled} threads became texts, as those of the target are")
     for name, renamed in report.renamed.items():
         say(f"{safe_line(name)} became {safe_line(renamed)}")
     differences: list[dict[str, Any]] = [asdict(one) for one in report.differences]

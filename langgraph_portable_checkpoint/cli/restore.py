@@ -23,7 +23,7 @@ def restore(
 
     May be stopped at any moment and run again.
     """
-    from ..transfer.backup import restore as read
+    from ..transfer.restoring import restore as read
 
     policy = checked_policy(on_existing)
     with call.output.progress("threads") as progress:

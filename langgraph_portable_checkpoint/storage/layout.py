@@ -6,7 +6,7 @@ they live in one slot of a cluster and one script can touch them all. No key is 
 | key | type | holds |
 |---|---|---|
 | `{prefix}:1:{t:ID}:meta` | hash | see below |
-| `{prefix}:1:{t:ID}:items` | hash | 16-byte digest -> item bytes |
+| `{prefix}:1:{t:ID}:items` | hash | 16-byte digest -> item bytes; `staged:` -> records of a load |
 | `{prefix}:1:{t:ID}:ckpts` | hash | ns NUL checkpoint_id -> checkpoint record |
 | `{prefix}:1:{t:ID}:index` | zset, all scores 0 | ns NUL checkpoint_id, in byte order |
 | `{prefix}:1:{t:ID}:writes` | hash | ns NUL checkpoint_id -> frames of pending writes |

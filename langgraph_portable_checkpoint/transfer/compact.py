@@ -16,13 +16,13 @@ Nothing is shrunk that does not come back byte for byte; that is tried for each 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ..errors import CorruptRecordError
 from ..storage.codec import id_from_wire
 from ..storage.items import DIGEST_BYTES, SEALED, _assemble, _split, unpack
-from ..storage.programs.whole import StoredThread
+from ..storage.programs.paged import Outline
 from ..storage.records import write_key
 
 Shrunk = bytes | list[Any]
@@ -129,37 +129,58 @@ def _own_key(parts: list[Any]) -> bytes | None:
         return None
 
 
-def in_order(stored: StoredThread) -> dict[str, dict[bytes, bytes]]:
-    """Give the parts of a thread in the order in which they compress best, and each item after those that it names."""
-    ckpts = dict(sorted(stored.ckpts.items(), key=_by_time))
-    return {
-        "blobs": dict(stored.blobs),
-        "items": dict(_items_in_order(stored.items, [ref for data in ckpts.values() for ref in _refs(data)])),
-        "media": dict(stored.media),
-        "ckpts": ckpts,
-        "writes": dict(sorted(stored.writes.items(), key=_by_time)),
-        "turns": dict(sorted(stored.turns.items(), key=lambda turn: (len(turn[0]), turn[0]))),
-    }
-
-
-def _by_time(field: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
-    ns, _, checkpoint_id = field[0].partition(b"\0")
+def by_time(place: bytes) -> tuple[bytes, bytes]:
+    """Sort places of checkpoints, oldest first."""
+    ns, _, checkpoint_id = place.partition(b"\0")
     return checkpoint_id, ns
 
 
-def _items_in_order(items: Mapping[bytes, bytes], first: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    done: set[bytes] = set()
-    for start in dict.fromkeys([*(ref for ref in first if ref in items), *items]):
-        pending = [start]
-        while pending:
-            digest = pending[-1]
-            waiting = [ref for ref in _refs(items[digest]) if ref in items and ref not in done and ref not in pending]
-            pending += waiting
-            if not waiting:
-                pending.pop()
-                if digest not in done:
-                    done.add(digest)
-                    yield digest, items[digest]
+def by_number(name: bytes) -> tuple[int, bytes]:
+    """Sort fields of a turn log."""
+    return len(name), name
+
+
+Read = Callable[[list[bytes]], Mapping[bytes, bytes]]
+
+
+def items_in_order(
+    outline: Outline, records: Iterable[Mapping[bytes, bytes]], read: Read
+) -> Iterator[tuple[bytes, bytes]]:
+    """Give a thread's items in the order in which they compress best: by first use, each after those that it names.
+
+    Args:
+        records: The checkpoint records, oldest first, by pages.
+        read: Reads items.
+    """
+    left = dict.fromkeys(outline.sizes["items"])
+    for page in records:
+        yield from _closed(outline, left, [ref for data in page.values() for ref in _refs(data)], read)
+    for some in outline.pages("items", list(left)):
+        yield from _closed(outline, left, some, read)
+
+
+def _closed(
+    outline: Outline, left: dict[bytes, None], wanted: Iterable[bytes], read: Read
+) -> Iterator[tuple[bytes, bytes]]:
+    """Yield items and all that they name, children first, and take them off what is left. Holds a few pages of them."""
+    stack = [ref for ref in dict.fromkeys(wanted) if ref in left][::-1]
+    known: dict[bytes, bytes] = {}
+    opened: set[bytes] = set()
+    while stack:
+        digest = stack[-1]
+        if digest not in left:
+            stack.pop()
+            continue
+        if digest not in known:
+            coming = (ref for ref in reversed(stack) if ref in left and ref not in known)
+            known.update(read(next(outline.pages("items", dict.fromkeys(coming)))))
+        opened.add(digest)
+        waiting = [ref for ref in _refs(known[digest]) if ref in left and ref not in opened]
+        stack += waiting
+        if not waiting:
+            stack.pop()
+            del left[digest]
+            yield digest, known.pop(digest)
 
 
 def _refs(stored: bytes) -> list[bytes]:

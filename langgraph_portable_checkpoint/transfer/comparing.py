@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Final
 
 import ormsgpack
-from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
 
 from ..storage.known import Flat
 from ..storage.messages import OPTIONS, STANDARD
@@ -101,11 +101,18 @@ def parent_of(found: CheckpointTuple) -> str | None:
 
 
 def by_task(writes: Iterable[tuple[str, str, Any]] | None) -> dict[str, list[tuple[str, Any]]]:
-    """Group pending writes by task, in the order of task ids."""
+    """Group pending writes by task, in the order of task ids.
+
+    Special writes (errors, interrupts, resumes) come first: each has its own index, and savers list them anywhere.
+    """
     tasks: dict[str, list[tuple[str, Any]]] = {}
     for task_id, channel, value in writes or ():
         tasks.setdefault(task_id, []).append((channel, value))
-    return _sorted(tasks)
+    return _sorted({task_id: sorted(some, key=_own_index) for task_id, some in tasks.items()})
+
+
+def _own_index(write: tuple[str, Any]) -> int:
+    return WRITES_IDX_MAP.get(write[0], 0)
 
 
 def _of_channels(copy: Mapping[str, Any], source: Mapping[str, Any]) -> str | None:

@@ -8,6 +8,7 @@ two savers of ours the stored form is copied as it is, all of a thread at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -16,20 +17,23 @@ from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
 from ..errors import CorruptRecordError, StorageError, ThreadExistsError, ThreadNotFoundError
 from ..saver import PortableRedisSaver
 from ..storage.layout import checked_id
-from ..storage.programs import bulk, whole
+from ..storage.programs import bulk, paged, whole
 from .comparing import difference_of_tuples, parent_of
 from .decoding import decoding_once
-from .inventory import BUDGET, Inventory, TaskPaths, inventory_of, read
-from .steps import Ask, Gather, Moves, Place, Run, Saver, adrive, config_at, drive
-from .verifying import comparer_of
+from .inventory import BUDGET, Inventory, TaskPaths, inventory_of
+from .steps import Ask, Gather, Moves, Place, Run, Saver, adrive, config_at, drive, weight_of
+from .stored_copy import StoredCopy
+from .verifying import Compare, comparer_of
+from .versions import Spelling, has_numbers, makes_texts, with_versions_of
 
 OnExisting = Literal["refuse", "skip", "overwrite", "as-new"]
 Outcome = Literal["copied", "completed", "unchanged", "skipped"]
 POLICIES: Final = ("refuse", "skip", "overwrite", "as-new")
 MAX_DIFFERENCES: Final = 1000
 MAX_NEW_NAMES: Final = 1000
-CHECKPOINTS_AT_ONCE: Final = 32
-"""How many checkpoints are in memory at a time."""
+CHECKPOINTS_AT_ONCE: Final = 128
+WEIGHT_AT_ONCE: Final = 20_000
+"""How many checkpoints are in memory at a time, and how many entries of them; see `steps.weight_of`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class CopyReport:
         copied, completed, unchanged, skipped: Threads that are new in the target, that were there in part and are whole
             now, that were there already, and that were left alone because the target has another thread of that id.
         checkpoints, writes: How many were stored.
+        respelled: Threads whose channel versions were numbers and are texts now, since the target makes and needs such.
         differences: Checkpoints that do not compare equal, with where; at most 1,000 are kept.
         renamed: Source thread id -> target thread id, where they differ.
     """
@@ -72,6 +77,7 @@ class CopyReport:
     skipped: int = 0
     checkpoints: int = 0
     writes: int = 0
+    respelled: int = 0
     differences: list[Difference] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
 
@@ -171,6 +177,7 @@ class _Copy:
         self.on_existing = on_existing
         self.progress = progress
         self.verify = verify
+        self.spells = makes_texts(target)
         self.report = CopyReport()
 
     def run(self, threads: Iterable[str] | None) -> Moves[CopyReport]:
@@ -260,57 +267,70 @@ class _Copy:
     def _is_finished(self, thread: _Thread) -> Moves[bool]:
         """Tell whether a thread with all of its checkpoints also has the writes of the last one."""
         last = thread.places[-1]
-        there = yield from read(self.source.saver, thread.source_id, last)
-        here = yield from read(self.target.saver, thread.target_id, last)
-        return there is not None and here is not None and difference_of_tuples(here, there) is None
+        there = yield from self.source.read(thread.source_id, last)
+        here = yield from self.target.read(thread.target_id, last)
+        if there is None or here is None:
+            return False
+        if self.spells and has_numbers(there):
+            there = with_versions_of(there, here)
+        return difference_of_tuples(here, there) is None
 
     def _copy_stored(self, thread: _Thread) -> Moves[bool]:
         """Copy a thread in its stored form, if both savers are ours and share their secrets."""
         source, target = self.source.saver, self.target.saver
         if not isinstance(source, PortableRedisSaver) or not isinstance(target, PortableRedisSaver):
             return False
-        stored = yield Run(source, whole.dump_thread(source._core, thread.source_id))
-        if stored is None or bool(stored.key) != target._core.codec.sealer.sealed:
-            return False
+        for outline_of in paged.OUTLINES:
+            with suppress(paged.ThreadChangedError):
+                outline = yield Run(source, outline_of(source._core, thread.source_id))
+                if outline is None or bool(outline.head.key) != target._core.codec.sealer.sealed:
+                    return False
+                return (yield from self._copy_outlined(StoredCopy(source, target, outline), thread.target_id))
+        raise AssertionError("unreachable: the last outline holds all")
+
+    def _copy_outlined(self, stored: StoredCopy, target_id: str) -> Moves[bool]:
+        outline = stored.outline
         try:
-            key = target._core.reseal_key(stored.key, thread.source_id, thread.target_id)
+            key = stored.target._core.reseal_key(outline.head.key, outline.thread_id, target_id)
         except CorruptRecordError:
             return False  # sealed with a key that the target does not have
-        if thread.source_id != thread.target_id:
-            stored = stored.without_turn_log()
         try:
-            yield Run(target, whole.load_thread(target._core, thread.target_id, stored, key=key))
+            yield from stored.copy(target_id, key)
         except ThreadExistsError:
             return False
-        self.report.checkpoints += len(stored.ckpts)
+        self.report.checkpoints += len(outline.sizes["ckpts"])
         if self.verify:
-            yield from self._compare_stored(thread, stored)
+            for part in (yield from stored.differing(target_id)):
+                self.report.note(target_id, Place("", ""), f"{part}: not what was sent")
         return True
-
-    def _compare_stored(self, thread: _Thread, stored: whole.StoredThread) -> Moves[None]:
-        target = self.target.saver
-        assert isinstance(target, PortableRedisSaver)
-        copy = yield Run(target, whole.dump_thread(target._core, thread.target_id))
-        for name in whole.PARTS:
-            if copy is None or dict(copy.part(name)) != dict(stored.part(name)):
-                self.report.note(thread.target_id, Place("", ""), f"{name}: not what was sent")
 
     def _copy(self, thread: _Thread, tuples: dict[Place, CheckpointTuple] | None) -> Moves[None]:
         """Copy what is missing and compare everything, a few checkpoints at a time."""
         paths = yield from self.source.task_paths(thread.source_id)
         compare = comparer_of(self.target, thread.target_id) if self.verify else None
-        places = thread.places if self.verify else thread.missing
-        for chunk in _chunks(places):
-            found: dict[Place, CheckpointTuple] = {}
-            for place in chunk:
-                known = tuples.get(place) if tuples else (yield from read(self.source.saver, thread.source_id, place))
-                if known is not None:
-                    found[place] = known
-            missing = [place for place in chunk if place in found and thread.lacks(place)]
-            yield from self._store(thread.target_id, [o for p in missing for o in operations_of(found[p], p, paths)])
-            if compare is not None:
-                for place, detail in (yield from compare(found)):
-                    self.report.note(thread.target_id, place, detail)
+        places = thread.places if self.verify or self.spells else thread.missing
+        spelling = Spelling() if self.spells else None
+        chunk: dict[Place, CheckpointTuple] = {}
+        weight = 0
+        for place in places:
+            known = tuples.get(place) if tuples else (yield from self.source.read(thread.source_id, place))
+            if known is not None:
+                chunk[place] = known if spelling is None else spelling.spelled(known)
+                weight += weight_of(known)
+            if len(chunk) >= CHECKPOINTS_AT_ONCE or weight > WEIGHT_AT_ONCE:
+                yield from self._copy_chunk(thread, chunk, paths, compare)
+                chunk, weight = {}, 0
+        yield from self._copy_chunk(thread, chunk, paths, compare)
+        self.report.respelled += spelling is not None and spelling.used
+
+    def _copy_chunk(
+        self, thread: _Thread, found: dict[Place, CheckpointTuple], paths: TaskPaths, compare: Compare | None
+    ) -> Moves[None]:
+        missing = [place for place in found if thread.lacks(place)]
+        yield from self._store(thread.target_id, [o for p in missing for o in operations_of(found[p], p, paths)])
+        if compare is not None and found:
+            for place, detail in (yield from compare(found)):
+                self.report.note(thread.target_id, place, detail)
 
     def _store(self, thread_id: str, operations: list[bulk.Operation]) -> Moves[None]:
         target = self.target.saver
@@ -337,11 +357,6 @@ def new_names(thread_id: str) -> Iterator[str]:
     for number in range(2, MAX_NEW_NAMES):
         yield f"{thread_id}-copy-{number}"
     raise StorageError(f"thread {thread_id!r} has {MAX_NEW_NAMES} copies already. Delete some.")
-
-
-def _chunks(places: Sequence[Place]) -> Iterator[Sequence[Place]]:
-    for at in range(0, len(places), CHECKPOINTS_AT_ONCE):
-        yield places[at : at + CHECKPOINTS_AT_ONCE]
 
 
 def operations_of(found: CheckpointTuple, place: Place, paths: TaskPaths) -> Iterator[bulk.Operation]:

@@ -22,11 +22,14 @@ anything is read or unpacked.
 from __future__ import annotations
 
 import lzma
+import shutil
+import tempfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
 import msgpack
 
@@ -37,6 +40,8 @@ MAGIC: Final = b"\x89LPCB\r\n\x1a"
 FORMAT: Final = 1
 HEADER, THREAD, DATA, THREAD_END, TRAILER = b"H", b"T", b"D", b"E", b"Z"
 HEAD_BYTES: Final = 1 + 1 + 4 + 4 + 8
+SPOOL_BYTES: Final = 4 * 1024 * 1024
+"""What is written whole waits in memory up to this size, and in a temporary file beyond it."""
 MAX_FRAME_BYTES: Final = 600 * 1024 * 1024
 """Above the largest value that a server holds."""
 PLAIN, LZMA2 = b"0", b"x"
@@ -81,6 +86,22 @@ class FrameWriter:
         self._before = bytes(8)
         self.frames = 0
         self.size_bytes = file.write(MAGIC)
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Let what is written within arrive whole, or, when it ends by an exception, not at all."""
+        out, before = self._file, (self._before, self.frames, self.size_bytes)
+        with tempfile.SpooledTemporaryFile(SPOOL_BYTES) as spool:
+            self._file = cast(BinaryIO, spool)
+            try:
+                yield
+            except BaseException:
+                self._before, self.frames, self.size_bytes = before
+                raise
+            finally:
+                self._file = out
+            spool.seek(0)
+            shutil.copyfileobj(spool, out)
 
     def write(self, kind: bytes, value: Any) -> None:
         """Write one frame."""

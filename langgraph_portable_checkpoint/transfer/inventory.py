@@ -7,14 +7,19 @@ known, the names are read from where they keep them; for others everything is li
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
+
+from langgraph.checkpoint.base import CheckpointTuple
 
 from ..errors import WrongServerError
 from ..saver import PortableRedisSaver
 from ..storage.layout import split_place, thread_of
-from ..storage.programs import whole
+from ..storage.programs import paged, whole
 from ..storage.records import load_writes
 from .steps import Ask, Compute, Gather, Moves, Place, Run, Saver, Select, config_at
 
@@ -50,9 +55,9 @@ class Inventory:
         return {}
         yield  # a generator like the others
 
-    def one_by_one(self) -> bool:
-        """Tell whether a listing of this saver leaves something out, so that checkpoints must be asked for by place."""
-        return False
+    def read(self, thread_id: str, place: Place) -> Moves[CheckpointTuple | None]:
+        """Read one checkpoint."""
+        return (yield Ask(self.saver, "get_tuple", (config_at(thread_id, place),)))  # type: ignore[no-any-return]  # what the saver answers
 
 
 class OfOurs(Inventory):
@@ -81,16 +86,24 @@ class OfOurs(Inventory):
 
     def task_paths(self, thread_id: str) -> Moves[TaskPaths]:
         core = self._own._core
-        stored = yield Run(self._own, whole.dump_thread(core, thread_id))
-        if stored is None:
-            return {}
-        secrets, where = core.view_of(stored.generation, stored.key, thread_id).secrets, f"thread {thread_id!r}"
-        return {
-            (Place(*reversed(split_place(place))), write.task_id): write.task_path
-            for place, frames in stored.writes.items()
-            for write in load_writes(frames, place=place, secrets=secrets, where=where)
-            if write.task_path
-        }
+        for outline_of in paged.OUTLINES:
+            with suppress(paged.ThreadChangedError):
+                outline = yield Run(self._own, outline_of(core, thread_id))
+                return {} if outline is None else (yield from self._task_paths(outline))
+        raise AssertionError("unreachable: the last outline holds all")
+
+    def _task_paths(self, outline: paged.Outline) -> Moves[TaskPaths]:
+        core, thread_id, head = self._own._core, outline.thread_id, outline.head
+        secrets, where = core.view_of(head.generation, head.key, thread_id).secrets, f"thread {thread_id!r}"
+        paths: dict[tuple[Place, str], str] = {}
+        for names in outline.pages("writes"):
+            page = yield Run(self._own, paged.read_page(core, outline, "writes", names))
+            for place, frames in page.items():
+                at = Place(*reversed(split_place(place)))
+                for write in load_writes(frames, place=place, secrets=secrets, where=where):
+                    if write.task_path:
+                        paths[at, write.task_id] = write.task_path
+        return paths
 
 
 class OfMemory(Inventory):
@@ -157,24 +170,27 @@ class OfPostgres(OfSql):
     writes_table = "checkpoint_writes"
 
 
+@dataclass(frozen=True, slots=True)
 class OfValkey(Inventory):
     """ValkeySaver of langgraph-checkpoint-aws: its keys. It lists the root namespace only, and no threads."""
 
-    __slots__ = ()
+    lists: dict[str, list[tuple[Any, str]]] = field(default_factory=dict)
+    """Thread id -> keys and namespaces, for threads that were listed: looking for one goes through all keys."""
     is_cheap = True
 
     def threads(self) -> Moves[list[str]]:
-        names = yield Compute(lambda: dict.fromkeys(thread_id for _, thread_id, _ in self._lists("*")))
-        return list(names)
+        def read() -> None:
+            for key, thread_id, ns in self._lists("*"):
+                self.lists.setdefault(thread_id, []).append((key, ns))
+
+        yield Compute(read)
+        return list(self.lists)
 
     def places(self, thread_id: str) -> Moves[list[Place]]:
         def read() -> list[Place]:
-            return [
-                Place(_text(checkpoint_id), ns)
-                for key, found, ns in self._lists(re.sub(r"([*?\[\]\\^])", r"\\\1", thread_id))
-                if found == thread_id
-                for checkpoint_id in self._client.lrange(key, 0, -1)
-            ]
+            looked_for = self._lists(GLOB.sub(r"\\\1", thread_id)) if thread_id not in self.lists else ()
+            lists = self.lists.get(thread_id) or [(key, ns) for key, found, ns in looked_for if found == thread_id]
+            return [Place(_text(each), ns) for key, ns in lists for each in self._client.lrange(key, 0, -1)]
 
         found = yield Compute(read)
         return sorted(set(found))
@@ -191,12 +207,113 @@ class OfValkey(Inventory):
             thread_id, _, ns = _text(key).removeprefix("thread:{").partition("}:")
             yield key, thread_id, ns
 
-    def one_by_one(self) -> bool:
-        return True
-
 
 def _text(value: bytes | str) -> str:
     return value.decode() if isinstance(value, bytes) else value
+
+
+@dataclass(frozen=True, slots=True)
+class OfRedisJson(Inventory):
+    """RedisSaver of langgraph-checkpoint-redis: its documents.
+
+    Its own listing stops at 10,000 checkpoints whatever `before` says, leaves messages as dicts, and finds nothing of
+    thread ids that the search engine folds or splits. So documents are found by their keys, a thread's through the
+    index where that gives as many, and read one by one as a graph reads them.
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    """How many checkpoints each thread had when threads were listed."""
+    is_cheap = True
+
+    def threads(self) -> Moves[list[str]]:
+        found = yield Compute(lambda: Counter(thread_id for thread_id, _ in self._documents("*")))
+        self.counts.update(found)
+        return list(found)
+
+    def places(self, thread_id: str) -> Moves[list[Place]]:
+        def read() -> list[Place]:
+            rows = self._indexed(self._own.checkpoints_index.name, thread_id)
+            places = {Place(_unsafe_id(row["checkpoint_id"]), _unsafe_ns(row["checkpoint_ns"])) for row in rows}
+            if places and len(places) >= self.counts.get(thread_id, 1):
+                return sorted(places)
+            pattern = GLOB.sub(r"\\\1", thread_id or EMPTY_ID)
+            return sorted({place for found, place in self._documents(f"{pattern}:*") if found == thread_id})
+
+        return (yield Compute(read))  # type: ignore[no-any-return]  # what the work gives
+
+    def task_paths(self, thread_id: str) -> Moves[TaskPaths]:
+        def read() -> TaskPaths:
+            rows = self._indexed(self._own.checkpoint_writes_index.name, thread_id, "task_id", "$.task_path")
+            return {
+                (Place(_unsafe_id(row["checkpoint_id"]), _unsafe_ns(row["checkpoint_ns"])), row["task_id"]): path
+                for row in rows
+                if (path := row.get("$.task_path"))
+            }
+
+        return (yield Compute(read))  # type: ignore[no-any-return]  # what the work gives
+
+    def read(self, thread_id: str, place: Place) -> Moves[CheckpointTuple | None]:
+        """Read one checkpoint, with the writes that are stored also where its document says that there are none.
+
+        A graph may store writes before their checkpoint, which then overwrites the mark that they left.
+        """
+        found = yield from Inventory.read(self, thread_id, place)
+        if found is None or found.pending_writes:
+            return found
+        load, args = self._own._load_pending_writes, (thread_id, place.checkpoint_ns, place.checkpoint_id)
+        return found._replace(pending_writes=(yield Compute(lambda: load(*args))))
+
+    @property
+    def _own(self) -> Any:
+        saver: Any = self.saver
+        if type(saver).__name__.startswith("Async"):
+            raise WrongServerError("threads of an AsyncRedisSaver cannot be found out; pass a RedisSaver instead.")
+        return saver
+
+    def _documents(self, pattern: str) -> Iterator[tuple[str, Place]]:
+        """Find checkpoints by key; ids may hold the separator of keys, so they are read from the documents."""
+        client, prefix = self._own._redis, GLOB.sub(r"\\\1", self._own._checkpoint_prefix)
+        keys = client.scan_iter(match=f"{prefix}:{pattern}", count=1000, _type="ReJSON-RL")
+        for some in _batches(keys, 1000):
+            fields = [client.json().mget(some, f"$.{name}") for name in ("thread_id", "checkpoint_ns", "checkpoint_id")]
+            for thread_id, ns, checkpoint_id in zip(*fields, strict=True):
+                if thread_id and ns and checkpoint_id:
+                    yield _unsafe_id(thread_id[0]), Place(_unsafe_id(checkpoint_id[0]), _unsafe_ns(ns[0]))
+
+    def _indexed(self, index: str, thread_id: str, *more: str) -> Iterator[dict[str, str]]:
+        """Ask the search engine for a thread's documents, page by page, without its limits of number and time."""
+        execute, names = self._own._redis.execute_command, ("thread_id", "checkpoint_ns", "checkpoint_id", *more)
+        load = [name if name.startswith("$") else f"@{name}" for name in names]
+        query = ("@thread_id:{$id}", "LOAD", len(load), *load, "TIMEOUT", 0, "WITHCURSOR", "COUNT", 1000)
+        params = ("PARAMS", 2, "id", thread_id or EMPTY_ID, "DIALECT", 2)
+        page, cursor = execute("FT.AGGREGATE", index, *query, *params)
+        while True:
+            for flat in page[1:]:
+                row = dict(zip(map(_text, flat[::2]), map(_text, flat[1::2]), strict=True))
+                if _unsafe_id(row.get("thread_id", "")) == thread_id:  # the index does not tell A from a
+                    yield row
+            if not cursor:
+                return
+            page, cursor = execute("FT.CURSOR", "READ", index, cursor)
+
+
+GLOB: Final = re.compile(r"([*?\[\]\\^])")
+EMPTY_ID: Final = "00000000-0000-0000-0000-000000000000"
+"""What RedisSaver stores for an empty id; for an empty namespace, see `_unsafe_ns`."""
+
+
+def _unsafe_id(stored: str) -> str:
+    return "" if stored == EMPTY_ID else stored
+
+
+def _unsafe_ns(stored: str) -> str:
+    return "" if stored == "__empty__" else stored
+
+
+def _batches(values: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    iterator = iter(values)
+    while batch := list(islice(iterator, size)):
+        yield batch
 
 
 KINDS: Final[Mapping[str, Callable[[Saver], Inventory]]] = {
@@ -206,6 +323,8 @@ KINDS: Final[Mapping[str, Callable[[Saver], Inventory]]] = {
     "langgraph.checkpoint.sqlite.aio.AsyncSqliteSaver": OfSql,
     "langgraph.checkpoint.postgres.PostgresSaver": OfPostgres,
     "langgraph.checkpoint.postgres.aio.AsyncPostgresSaver": OfPostgres,
+    "langgraph.checkpoint.redis.RedisSaver": OfRedisJson,
+    "langgraph.checkpoint.redis.aio.AsyncRedisSaver": OfRedisJson,
     "langgraph_checkpoint_aws.checkpoint.valkey.base.BaseValkeySaver": OfValkey,
 }
 
@@ -217,8 +336,3 @@ def inventory_of(saver: Saver) -> Inventory:
         if made is not None:
             return made(saver)
     return Inventory(saver)
-
-
-def read(saver: Saver, thread_id: str, place: Place) -> Moves[Any]:
-    """Read one checkpoint."""
-    return (yield Ask(saver, "get_tuple", (config_at(thread_id, place),)))

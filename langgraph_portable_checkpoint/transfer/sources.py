@@ -127,9 +127,11 @@ def _open_postgres(url: str, create: bool, _options: dict[str, Any]) -> Iterator
 
 
 @contextmanager
-def _open_redisjson(url: str, _create: bool, _options: dict[str, Any]) -> Iterator[Saver]:
+def _open_redisjson(url: str, create: bool, _options: dict[str, Any]) -> Iterator[Saver]:
     module = _imported("langgraph.checkpoint.redis", what="redisjson+redis://", package="langgraph-checkpoint-redis")
     with module.RedisSaver.from_conn_string(url.removeprefix("redisjson+")) as saver:
+        if not create and not saver.checkpoints_index.exists():
+            raise SaverUrlError(f"there are no threads of RedisSaver at {redacted(url)}: it has no index there.")
         saver.setup()
         yield saver
 

@@ -150,8 +150,12 @@ def drive(moves: Moves[T]) -> T:
     try:
         step = next(moves)
         while True:
-            reply = _perform(step)
-            step = moves.send(reply)
+            try:
+                reply = _perform(step)
+            except Exception as error:  # noqa: BLE001  # the generator decides, and lets through what it does not know
+                step = moves.throw(error)
+            else:
+                step = moves.send(reply)
     except StopIteration as stop:
         return cast(T, stop.value)
 
@@ -199,8 +203,12 @@ async def adrive(moves: Moves[T]) -> T:
     try:
         step = next(moves)
         while True:
-            reply = await _aperform(step)
-            step = moves.send(reply)
+            try:
+                reply = await _aperform(step)
+            except Exception as error:  # noqa: BLE001  # the generator decides, and lets through what it does not know
+                step = moves.throw(error)
+            else:
+                step = moves.send(reply)
     except StopIteration as stop:
         return cast(T, stop.value)
 

@@ -29,7 +29,7 @@ from .comparing import (
     difference_of_writes,
     flatten,
 )
-from .inventory import Inventory, read
+from .inventory import Inventory
 from .steps import Moves, Place, Run
 
 Compare = Callable[[Mapping[Place, CheckpointTuple]], Moves[list[tuple[Place, str]]]]
@@ -51,7 +51,7 @@ class _Listed:
     def compare(self, sources: Mapping[Place, CheckpointTuple]) -> Moves[list[tuple[Place, str]]]:
         differing: list[tuple[Place, str]] = []
         for place, source in sources.items():
-            copy = yield from read(self.target.saver, self.thread_id, place)
+            copy = yield from self.target.read(self.thread_id, place)
             detail = "is missing" if copy is None else difference_of_tuples(copy, source)
             differing += [] if detail is None else [(place, detail)]
         return differing
@@ -66,7 +66,7 @@ class _Stored:
     """(namespace, channel) -> the conversation compared last, as the source has it and as it is stored."""
 
     def __post_init__(self) -> None:
-        self.core = self.target._core.with_codec(self.target._core.codec)
+        self.core = self.target._core.stranger()
 
     def compare(self, sources: Mapping[Place, CheckpointTuple]) -> Moves[list[tuple[Place, str]]]:
         spelled = {spell_place(place.checkpoint_ns, place.checkpoint_id): place for place in sources}

@@ -24,9 +24,10 @@ from langgraph_portable_checkpoint.errors import (
 from langgraph_portable_checkpoint.storage.items import MESSAGE, pack, unpack
 from langgraph_portable_checkpoint.storage.programs import whole
 from langgraph_portable_checkpoint.transfer import frames
-from langgraph_portable_checkpoint.transfer.backup import backup, restore
+from langgraph_portable_checkpoint.transfer.backup import backup
 from langgraph_portable_checkpoint.transfer.checking import verify
 from langgraph_portable_checkpoint.transfer.copying import copy_threads
+from langgraph_portable_checkpoint.transfer.restoring import restore
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.graphs import SCENARIOS, Play

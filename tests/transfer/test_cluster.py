@@ -8,10 +8,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_portable_checkpoint.saver import PortableRedisSaver
 from langgraph_portable_checkpoint.storage.layout import Layout
-from langgraph_portable_checkpoint.transfer.backup import backup, restore
+from langgraph_portable_checkpoint.transfer.backup import backup
 from langgraph_portable_checkpoint.transfer.checking import verify
 from langgraph_portable_checkpoint.transfer.copying import copy_threads
 from langgraph_portable_checkpoint.transfer.repairing import repair
+from langgraph_portable_checkpoint.transfer.restoring import restore
 from tests.servers import Cluster
 from tests.transfer.threads import assert_same_thread, put_chain
 
@@ -20,7 +21,7 @@ def test_everything_works_on_a_cluster(cluster: Cluster) -> None:
     memory, back, file = InMemorySaver(), InMemorySaver(), io.BytesIO()
     ids = [f"thread {number}" for number in range(6)]
     for thread_id in ids:
-        put_chain(memory, thread_id)
+        put_chain(memory, thread_id, versions=lambda number: f"{number:032}.5")
     with (
         PortableRedisSaver.from_url(cluster.url, cluster=True, prefix="moved") as saver,
         PortableRedisSaver.from_url(cluster.url, cluster=True, prefix="restored") as other,

@@ -59,8 +59,9 @@ def test_a_valkey_saver_gives_and_takes(own_server: Server) -> None:
 
 def test_a_plain_redis_saver_gives_and_takes(own_server: Server) -> None:
     plainredis = pytest.importorskip("langgraph_checkpoint_plainredis")
-    source, back = _memory(), InMemorySaver()
-    put_chain(source, "u")
+    source, back = InMemorySaver(), InMemorySaver()
+    for name in ("t", "u"):
+        put_chain(source, name, versions=lambda number: f"{number:032}.5")
     between = plainredis.RedisSaver(own_server.client())
     assert copy_threads(source, between).copied == 2
     assert copy_threads(between, back).differences == []

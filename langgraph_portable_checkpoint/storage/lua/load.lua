@@ -1,7 +1,8 @@
 -- Write a whole thread in steps; readers see nothing before the step 'commit'.
--- ARGV: 1 'stage' | 'commit', 2 generation, 3 sealed digest key or '', 4 thread id, 5 ttl ms or '', 6 turn log place or '', 7 number of turns or '',
---   8 number of items and 9 of blobs that the whole thread has, then counted pairs for items, blobs, media; for 'commit' also counted pairs for ckpts, writes, turns and a counted
---   list of run digests.
+-- ARGV: 1 'stage' | 'commit', 2 generation, 3 sealed digest key or '', 4 thread id, 5 ttl ms or '', 6 turn log place or '', 7 number of turns or '';
+--   for 'stage' then counted pairs for items, blobs, media, ckpts, writes and turns; for 'commit' the number of fields that all
+--   steps have put among the items and among the blobs, and a counted list of run digests.
+-- Until the commit, records wait among the items, under 'staged:', a letter, ':' and their field.
 -- Staged keys expire within the hour if the commit never comes.
 -- Reply: {'ok'} | {'exists'} when the thread already has data of another generation | {'lost'} when what 'claim' or earlier
 --   steps wrote is gone: deleted, expired or evicted meanwhile.
@@ -13,25 +14,34 @@ if ARGV[1] == 'commit' and (redis.call('HLEN', ITEMS) ~= tonumber(ARGV[8]) or re
 end
 redis.call('HSET', META, 'g', ARGV[2], 't', ARGV[4])
 if ARGV[3] ~= '' then redis.call('HSET', META, 'k', ARGV[3]) end
-local at = store_pairs(ITEMS, 10)
-at = store_pairs(BLOBS, at)
-at = store_pairs(MEDIA, at)
+local MARK = 'staged:'
+local PARTS = {m = MEDIA, c = CKPTS, w = WRITES, t = TURNS}
+local function stage_pairs(letter, at)
+  local count = tonumber(ARGV[at])
+  for i = at + 1, at + 2 * count, 2 do redis.call('HSET', ITEMS, MARK .. letter .. ':' .. ARGV[i], ARGV[i + 1]) end
+  return at + 2 * count + 1
+end
 if ARGV[1] == 'stage' then
+  local at = store_pairs(BLOBS, store_pairs(ITEMS, 8))
+  for _, letter in ipairs({'m', 'c', 'w', 't'}) do at = stage_pairs(letter, at) end
   for i = 1, 9 do redis.call('PEXPIRE', KEYS[i], 3600000) end
   return {'ok'}
 end
-local first = at + 1
 local top = ''
-local after = store_pairs(CKPTS, at)
-for i = first, after - 1, 2 do
-  redis.call('ZADD', INDEX, 0, ARGV[i])
-  local id = string.match(ARGV[i], '%z(.*)$')
-  if id > top then top = id end
+for _, field in ipairs(redis.call('HKEYS', ITEMS)) do
+  if string.sub(field, 1, #MARK) == MARK then
+    local letter, name = string.sub(field, #MARK + 1, #MARK + 1), string.sub(field, #MARK + 3)
+    redis.call('HSET', PARTS[letter], name, redis.call('HGET', ITEMS, field))
+    redis.call('HDEL', ITEMS, field)
+    if letter == 'c' then
+      redis.call('ZADD', INDEX, 0, name)
+      local id = string.match(name, '%z(.*)$')
+      if id > top then top = id end
+    end
+  end
 end
-at = store_pairs(WRITES, after)
-at = store_pairs(TURNS, at)
-local runs = tonumber(ARGV[at])
-if runs > 0 then redis.call('SADD', RUNS, unpack(ARGV, at + 1, at + runs)) end
+local last = 10 + tonumber(ARGV[10])
+for from = 11, last, CHUNK do redis.call('SADD', RUNS, unpack(ARGV, from, math.min(from + CHUNK - 1, last))) end
 redis.call('HSET', META, 'm', top)
 if ARGV[6] ~= '' then redis.call('HSET', META, 'th', ARGV[6], 'tn', ARGV[7]) end
 for i = 1, 9 do redis.call('PERSIST', KEYS[i]) end

@@ -34,6 +34,7 @@ KEY_MARK: Final = b"lpc-key:"
 KEY_BYTES: Final = 32
 TOLD: Final = {"mime_type": str, "size_bytes": int, "sha256": str}
 """What a hook hears of a lost medium, where the media table has it."""
+STRANGER_BYTES: Final = 8 * 1024 * 1024
 
 
 class NoBlobs:
@@ -75,6 +76,10 @@ class Core:
     def with_codec(self, codec: ValueCodec) -> Core:
         """Return a core on the same layout and settings with its own caches."""
         return replace(self, codec=codec, views=Views(), flats=Flats(), items=Items(self.items.budget_bytes))
+
+    def stranger(self) -> Core:
+        """Return a core that knows nothing of what was read or written, and keeps little of what it reads."""
+        return replace(self.with_codec(self.codec), items=Items(STRANGER_BYTES), blobs=NoBlobs())
 
     @property
     def ttl_arg(self) -> bytes:

@@ -6,21 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from ...envelope.turn_wire import dump_turn, load_turn
-from ...errors import ConflictError, ThreadExistsError, ThreadNotFoundError
+from ...errors import ConflictError, ThreadExistsError
 from ..effects import Batch, Command, Program, Script
 from ..layout import SHARDS, thread_of
-from ..view import ThreadView
 from .core import Core, pairs, unpair
 from .threads import set_expiry
-from .turns import seal, unseal
 
 NAMES_AT_ONCE: Final = 1000
 STAGE_BYTES: Final = 8 * 1024 * 1024
 IDLE_MS: Final = 60_000
 """A copy or restore that has sent nothing for so long is taken for dead by a repair."""
 PARTS: Final = ("items", "blobs", "media", "ckpts", "writes", "turns")
-"""The hashes of a thread, as `StoredThread` names them, in the order in which they are loaded."""
+"""The hashes of a thread, as `StoredThread` names them, in the order in which a step of a load takes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,65 +96,83 @@ def dump_thread(core: Core, thread_id: str) -> Program[StoredThread | None]:
     )
 
 
-def load_thread(core: Core, thread_id: str, stored: StoredThread, *, key: bytes) -> Program[None]:
-    """Put back a whole thread; readers see nothing before all of it is there.
+@dataclass(slots=True)
+class Load:
+    """A whole thread that is being written; readers see nothing before its commit.
 
-    What an earlier load staged and never committed is dropped first.
-
-    Args:
+    Attributes:
+        head: What is not in pages: key, ttl, turn log and runs.
         key: The digest key sealed for this thread id (see `Core.reseal_key`).
+        fields, blobs: How many fields were staged, but for blobs, and how many blobs.
+    """
 
-    Round trips: 3, and 1 for each 8 MiB.
+    thread_id: str
+    generation: bytes
+    head: StoredThread
+    key: bytes
+    fields: int = 0
+    blobs: int = 0
+
+    def args(self, core: Core, step: bytes) -> tuple[bytes | int, ...]:
+        """Spell what every step begins with."""
+        name, log = self.thread_id.encode(), (self.head.log_place, self.head.log_turns)
+        return (step, self.generation, self.key, name, core.ttl_arg, *log)
+
+
+def begin_load(core: Core, thread_id: str, head: StoredThread, *, key: bytes) -> Program[Load]:
+    """Start to write a whole thread; what an earlier load staged and never committed is dropped. Two round trips.
 
     Raises:
         ThreadExistsError: the thread has data.
         ConflictError: it was deleted, or lost a key, while it was being written.
     """
     core.check_open()
-    keys, name = core.layout.thread(thread_id), thread_id.encode()
-    generation = core.random_bytes(12).hex().encode()
-    _refuse((yield Script("claim", keys, (generation, name))), thread_id)
-    yield Batch(tuple(_registrations(core, name, stored.runs)))
-    counts = (len(stored.items), len(stored.blobs))
-    head = (generation, key, name, core.ttl_arg, stored.log_place, stored.log_turns, *counts)
-    for stage in _stages(stored):
-        args = (b"stage", *head, *(word for part in stage for word in pairs(part)))
-        _refuse((yield Script("load", keys, args)), thread_id)
-    last = [word for part in ({}, {}, *(stored.part(name) for name in PARTS[2:])) for word in pairs(part)]
-    args = (b"commit", *head, *last, len(stored.runs), *stored.runs)
-    _refuse((yield Script("load", keys, args)), thread_id)
-    core.views.drop(thread_id)
-    if stored.ttl:
-        yield from set_expiry(core, thread_id, int(stored.ttl))
+    name, generation = thread_id.encode(), core.random_bytes(12).hex().encode()
+    _refuse((yield Script("claim", core.layout.thread(thread_id), (generation, name))), thread_id)
+    yield Batch(tuple(_registrations(core, name, head.runs)))
+    return Load(thread_id, generation, head, key)
 
 
-def copy_thread(core: Core, source: str, target: str) -> Program[None]:
-    """Copy a whole thread; readers of the target see nothing before all of it is there.
-
-    Round trips: 4, and 1 for each 8 MiB of items and blobs.
+def stage(core: Core, load: Load, values: Mapping[str, Mapping[bytes, bytes]]) -> Program[None]:
+    """Send some fields, by part. One round trip.
 
     Raises:
-        ThreadNotFoundError: the source does not exist.
-        ThreadExistsError: the target has data.
+        ThreadExistsError: somebody else has written the thread meanwhile.
+        ConflictError: it was deleted meanwhile.
     """
-    stored = yield from dump_thread(core, source)
-    if stored is None:
-        raise ThreadNotFoundError(f"thread {source!r} does not exist, so it cannot be copied to {target!r}.")
-    view = core.view_of(stored.generation, stored.key, source)
-    turns = _renamed(view, stored.turns, source, target)
-    key = core.reseal_key(stored.key, source, target)
-    yield from load_thread(core, target, replace(stored, turns=turns), key=key)
+    words = (word for part in PARTS for word in pairs(values.get(part, {})))
+    reply = yield Script("load", core.layout.thread(load.thread_id), (*load.args(core, b"stage"), *words))
+    _refuse(reply, load.thread_id)
+    load.blobs += len(values.get("blobs", ()))
+    load.fields += sum(len(values[part]) for part in values if part != "blobs")
 
 
-def _renamed(view: ThreadView, turns: Mapping[bytes, bytes], source: str, target: str) -> dict[bytes, bytes]:
-    """Let a turn log name another thread. Its seals hold, for a copy keeps the thread's key."""
-    renamed = dict(turns)
-    for name, data in turns.items():
-        if b":" not in name:
-            where = f"turn {name.decode(errors='replace')} of thread {source!r}"
-            record = load_turn(unseal(view, name, data, where=where), where=where)
-            renamed[name] = seal(view, name, dump_turn({**record, "thread_id": target}))
-    return renamed
+def commit(core: Core, load: Load) -> Program[None]:
+    """Let readers see all that was staged. One round trip, two for a thread with its own time to live.
+
+    Raises:
+        ThreadExistsError: somebody else has written the thread meanwhile.
+        ConflictError: it was deleted, or lost a key, meanwhile.
+    """
+    args = (*load.args(core, b"commit"), load.fields, load.blobs, len(load.head.runs), *load.head.runs)
+    _refuse((yield Script("load", core.layout.thread(load.thread_id), args)), load.thread_id)
+    core.views.drop(load.thread_id)
+    if load.head.ttl:
+        yield from set_expiry(core, load.thread_id, int(load.head.ttl))
+
+
+def load_thread(core: Core, thread_id: str, stored: StoredThread, *, key: bytes) -> Program[None]:
+    """Put back a whole thread that is in memory; see `begin_load`.
+
+    Round trips: 4, and 1 for each 8 MiB.
+
+    Raises:
+        ThreadExistsError: the thread has data.
+    """
+    load = yield from begin_load(core, thread_id, stored, key=key)
+    for values in _stages(stored):
+        yield from stage(core, load, values)
+    yield from commit(core, load)
 
 
 def _registrations(core: Core, name: bytes, runs: Sequence[bytes]) -> Iterator[Command]:
@@ -178,18 +193,18 @@ def _refuse(reply: list[bytes], thread_id: str) -> None:
         )
 
 
-def _stages(stored: StoredThread) -> Iterator[tuple[dict[bytes, bytes], dict[bytes, bytes], dict[bytes, bytes]]]:
-    """Cut items and blobs into steps of `STAGE_BYTES`; the third part is always empty."""
-    stage: tuple[dict[bytes, bytes], dict[bytes, bytes], dict[bytes, bytes]] = ({}, {}, {})
+def _stages(stored: StoredThread) -> Iterator[dict[str, dict[bytes, bytes]]]:
+    """Cut a thread into steps of `STAGE_BYTES`."""
+    step: dict[str, dict[bytes, bytes]] = {}
     size = 0
-    for slot, values in enumerate((stored.items, stored.blobs)):
-        for digest, data in values.items():
-            stage[slot][digest] = data
+    for part in PARTS:
+        for name, data in stored.part(part).items():
+            step.setdefault(part, {})[name] = data
             size += len(data)
             if size > STAGE_BYTES:
-                yield stage
-                stage, size = ({}, {}, {}), 0
-    yield stage
+                yield step
+                step, size = {}, 0
+    yield step
 
 
 def inspect_thread(core: Core, thread_id: str) -> Program[Standing]:
