@@ -19,7 +19,7 @@ for _room in _ROOMS:
         _BY_TYPE[_type] = (*_BY_TYPE.get(_type, ()), *_found)
 _BY_KEY: Final[dict[str, tuple[Kind, ...]]] = {**google.BY_KEY, **bedrock.BY_KEY}
 _OF_TYPE: Final = {
-    block_type: (STANDARD, *_BY_TYPE.get(block_type, ()), *((LOOSE,) if block_type in BLOCK_TYPES else ()))
+    block_type: (STANDARD, *_BY_TYPE.get(block_type, ()), LOOSE) if block_type in BLOCK_TYPES else _BY_TYPE[block_type]
     for block_type in (*_BY_TYPE, *BLOCK_TYPES)
 }
 _OTHERS: Final = (STANDARD, LOOSE, STRING, VERBATIM, openai.AUDIO_OUTPUT)
@@ -36,7 +36,7 @@ def kinds_of(native: Any) -> tuple[Kind, ...]:
         return ()
     block_type = native.get("type")
     if isinstance(block_type, str):
-        return _OF_TYPE.get(block_type, (STANDARD,))
+        return _OF_TYPE.get(block_type, ())
     return next((_BY_KEY[key] for key in native if key in _BY_KEY), ())
 
 
