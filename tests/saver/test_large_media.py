@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import redis
+import valkey
 from langchain_core.messages import HumanMessage
 
 from langgraph_portable_checkpoint import PortableRedisSaver
@@ -229,3 +230,26 @@ def test_a_cluster_stores_large_media(make_saver: SaverFactory, cluster: Cluster
     put(calls, saver)
     assert read(calls, fresh) == LARGE
     calls.run(saver, "delete_thread", "t")
+
+
+@pytest.mark.parametrize(
+    "options", [{"decode_responses": "True"}, {"protocol": "3"}, {"protocol": "2", "decode_responses": "True"}]
+)
+def test_client_options_make_no_difference(make_saver: SaverFactory, calls: Calls, options: dict[str, str]) -> None:
+    url = f"{make_saver.room.url}?{'&'.join(f'{name}={value}' for name, value in options.items())}"
+    saver = make_saver(url)
+    place = put(calls, saver)
+    with make_saver().exclusive_turn("t"), pytest.raises(TurnInProgressError):
+        put(calls, saver, LARGE, LARGE[::-1], place=place)
+    assert read(calls, make_saver(url)) == LARGE
+
+
+def test_valkeys_own_client_stores_large_media(make_saver: SaverFactory) -> None:
+    room = make_saver.room
+    calls = Calls()
+    with valkey.Valkey.from_url(room.url) as client:
+        saver = PortableRedisSaver(client, prefix=room.prefix)
+        place = put(calls, saver)
+        assert read(calls, make_saver()) == LARGE
+        with make_saver().exclusive_turn("t"), pytest.raises(TurnInProgressError):
+            put(calls, saver, LARGE, LARGE[::-1], place=place)
