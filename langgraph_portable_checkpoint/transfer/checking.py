@@ -20,7 +20,8 @@ from ..storage.effects import Program
 from ..storage.items import BLOB, INNER, LEAF, MESSAGE, SHAPE, Parsed, parse_item
 from ..storage.layout import THREAD_PARTS, run_digest, split_place
 from ..storage.programs import paged, reading, turns, whole
-from ..storage.programs.core import Core, fetch_media, open_media_record, open_record, read_record
+from ..storage.programs.blobs import open_media_record
+from ..storage.programs.core import Core, fetch_media, open_record, read_record
 from ..storage.records import load_writes
 from ..storage.sequences import FANOUT, Entry, levels_of
 from ..storage.view import ThreadView

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from typing import Any, Final
 
 from ...errors import (
@@ -19,12 +18,13 @@ from ...errors import (
 from ..codec import ValueCodec
 from ..decoder import Blobs, Decoder, Items
 from ..effects import Batch, Command, MediaGet, MediaPut, Program, Script
-from ..encoder import Encoder, NewMedia, Sink
-from ..items import DIGEST_BYTES, MEDIA, Parsed, Secrets, digest_of, media_ref, pack, pack_record, parse_record, unpack
+from ..encoder import Encoder, Sink
+from ..items import Parsed, Secrets, digest_of, pack
 from ..known import Flats, KnownMessages
 from ..layout import Layout, run_digest, split_place
 from ..records import CheckpointRecord, load_checkpoint, open_checkpoint
 from ..view import ThreadView, Views
+from .blobs import known_of, open_blob, seal_blob, seal_media_record, stored_digest, unpack_sealed
 from .large import MediaArgs, answer_of, forbids_transactions, in_transaction, large_of
 
 TOMBSTONE_TTL_MS: Final = 3_600_000
@@ -130,7 +130,9 @@ class Core:
             raise PlaintextRecordError(
                 KEY_WHAT, where=where, reason="the thread is stored in the open, and this saver only reads sealed data"
             )
-        opened = self.codec.sealer.open(_unpacked(sealed_key, where), what=KEY_WHAT, where=where)
+        opened = self.codec.sealer.open(
+            unpack_sealed(sealed_key, what=KEY_WHAT, where=where), what=KEY_WHAT, where=where
+        )
         start, stop = len(KEY_MARK), len(KEY_MARK) + KEY_BYTES
         if not opened.startswith(KEY_MARK) or opened[stop:] != thread_id.encode():
             raise CorruptRecordError(KEY_WHAT, where=where, reason="it was moved here from another place")
@@ -165,14 +167,6 @@ class Core:
         """Make an encoder for a thread; one with a codec of its own does not rely on what was encoded before."""
         known = view.known if codec is None else KnownMessages()
         return Encoder(codec or self.codec, view.secrets, known=known, stored=view.stored, sink=sink)
-
-
-def _unpacked(data: bytes, where: str) -> list[Any]:
-    try:
-        type_, sealed = unpack(data)
-    except (ValueError, TypeError) as error:
-        raise CorruptRecordError(KEY_WHAT, where=where, reason="it is not readable") from error
-    return [type_, sealed]
 
 
 def pairs(values: Mapping[bytes, bytes]) -> list[bytes | int]:
@@ -312,7 +306,7 @@ def fetch_media(core: Core, view: ThreadView, thread_id: str, refs: list[bytes],
 def _tell_lost(core: Core, view: ThreadView, table: Mapping[bytes, bytes | None], decoder: Decoder) -> None:
     for ref, reason in decoder.lost.items():
         if core.on_lost is not None and view.lost.get(ref) != reason:
-            record = _known_of(view, ref, table.get(ref), decoder.where)
+            record = known_of(view, ref, table.get(ref), decoder.where)
             told = {name: record[name] for name, kind in TOLD.items() if type(record.get(name)) is kind}
             core.on_lost({"reason": reason, **told})
 
@@ -327,67 +321,12 @@ def _take_blob(view: ThreadView, ref: bytes, data: bytes, decoder: Decoder) -> N
         view.stored.add(ref)
 
 
-def seal_blob(view: ThreadView, ref: bytes, data: bytes) -> bytes:
-    """Turn media bytes into what is stored: themselves, or sealed."""
-    return pack(view.secrets.sealer.seal(data)) if view.secrets.sealer.sealed else data
-
-
-def open_blob(view: ThreadView, ref: bytes, data: bytes, *, where: str) -> bytes:
-    """Invert `seal_blob`, and check the bytes against their ref.
-
-    Raises:
-        CorruptRecordError: altered, moved, or stored in the open under a sealing serializer.
-    """
-    what = f"media {ref.hex()}"
-    if view.secrets.sealer.sealed:
-        data = view.secrets.sealer.open(_unpacked(data, where), what=what, where=where)
-    if media_ref(sha256(data).digest(), view.secrets.key) != ref[-DIGEST_BYTES:]:
-        raise CorruptRecordError(what, where=where, reason="its bytes do not match its digest")
-    return data
-
-
-def seal_media_record(view: ThreadView, ref: bytes, record: Mapping[str, Any]) -> bytes:
-    """Turn a media table record into what is stored: its msgpack, sealed and bound to its ref if bodies are."""
-    if not view.secrets.sealer.sealed:
-        return pack(record)
-    return pack_record(MEDIA, (), dict(record), secrets=view.secrets, place=b"media\0" + ref)
-
-
-def open_media_record(view: ThreadView, ref: bytes, data: bytes, *, where: str) -> dict[str, Any]:
-    """Invert `seal_media_record`."""
-    what = "media table record"
-    if not view.secrets.sealer.sealed:
-        try:
-            record = unpack(data)
-        except ValueError as error:
-            raise CorruptRecordError(what, where=where, reason="it is not readable msgpack") from error
-    else:
-        place = b"media\0" + ref
-        record = parse_record(MEDIA, data, secrets=view.secrets, place=place, what=what, where=where).body
-    if not isinstance(record, dict):
-        raise CorruptRecordError(what, where=where, reason="it is not a map")
-    return record
-
-
-def _known_of(view: ThreadView, ref: bytes, data: bytes | None, where: str) -> dict[str, Any]:
-    """Open what may be a media table record; nothing is known of a medium whose record is unreadable."""
-    try:
-        return {} if data is None else open_media_record(view, ref, data, where=where)
-    except CorruptRecordError:
-        return {}
-
-
 def _stored_at(core: Core, view: ThreadView, ref: bytes, data: bytes, where: str) -> tuple[str, str] | None:
-    record = _known_of(view, ref, data, where)
+    record = known_of(view, ref, data, where)
     held = (record.get("ref"), record.get("sha256"))
     if record.get("store") != core.store or core.store is None or not all(isinstance(part, str) for part in held):
         return None
     return held  # type: ignore[return-value]  # both are text
-
-
-def _stored_digest(media: NewMedia, stored: bytes) -> str:
-    """Return the SHA-256, in hex, of what is stored: the bytes themselves, or what sealing made of them."""
-    return (media.sha256 if stored is media.data else sha256(stored).digest()).hex()
 
 
 def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[MediaArgs]:
@@ -395,7 +334,7 @@ def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[MediaArgs]:
     stored = {ref: seal_blob(view, ref, media.data) for ref, media in sink.media.items()}
     refs: list[str | None] = [None] * len(stored)
     if core.store is not None and stored:
-        digests = [_stored_digest(media, stored[ref]) for ref, media in sink.media.items()]
+        digests = [stored_digest(media, stored[ref]) for ref, media in sink.media.items()]
         blobs = zip(digests, (media.mime_type for media in sink.media.values()), stored.values(), strict=True)
         refs = yield MediaPut(tuple(blobs))
     records: dict[bytes, bytes] = {}
@@ -403,7 +342,7 @@ def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[MediaArgs]:
         described = core.codec.walk.describe(
             media.data,
             media.mime_type,
-            sha256=_stored_digest(media, stored[ref]),
+            sha256=stored_digest(media, stored[ref]),
             store=core.store or "redis",
             ref=held,
         )

@@ -11,7 +11,8 @@ from ...errors import ConflictError, CorruptRecordError
 from ..effects import Batch, Command, MediaPut, Program, Script
 from ..items import DIGEST_BYTES, digest_of, media_ref, pack
 from ..view import ThreadView
-from .core import MAX_ATTEMPTS, Core, fetch_media, open_media_record, pairs, seal_blob, seal_media_record
+from .blobs import open_media_record, seal_blob, seal_media_record
+from .core import MAX_ATTEMPTS, Core, fetch_media, pairs
 
 REPORT: Final = b"report"
 UPLOAD: Final = b"upload:"

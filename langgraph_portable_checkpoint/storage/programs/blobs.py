@@ -1,0 +1,76 @@
+"""Media bytes and media table records as they are stored: sealed where bodies are, and checked when they are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from ...errors import CorruptRecordError
+from ..encoder import NewMedia
+from ..items import DIGEST_BYTES, MEDIA, media_ref, pack, pack_record, parse_record, unpack
+from ..view import ThreadView
+
+
+def unpack_sealed(data: bytes, *, what: str, where: str) -> list[Any]:
+    """Read type and bytes of what a sealing serializer made."""
+    try:
+        type_, sealed = unpack(data)
+    except (ValueError, TypeError) as error:
+        raise CorruptRecordError(what, where=where, reason="it is not readable") from error
+    return [type_, sealed]
+
+
+def seal_blob(view: ThreadView, ref: bytes, data: bytes) -> bytes:
+    """Turn media bytes into what is stored: themselves, or sealed."""
+    return pack(view.secrets.sealer.seal(data)) if view.secrets.sealer.sealed else data
+
+
+def open_blob(view: ThreadView, ref: bytes, data: bytes, *, where: str) -> bytes:
+    """Invert `seal_blob`, and check the bytes against their ref.
+
+    Raises:
+        CorruptRecordError: altered, moved, or stored in the open under a sealing serializer.
+    """
+    what = f"media {ref.hex()}"
+    if view.secrets.sealer.sealed:
+        data = view.secrets.sealer.open(unpack_sealed(data, what=what, where=where), what=what, where=where)
+    if media_ref(sha256(data).digest(), view.secrets.key) != ref[-DIGEST_BYTES:]:
+        raise CorruptRecordError(what, where=where, reason="its bytes do not match its digest")
+    return data
+
+
+def seal_media_record(view: ThreadView, ref: bytes, record: Mapping[str, Any]) -> bytes:
+    """Turn a media table record into what is stored: its msgpack, sealed and bound to its ref if bodies are."""
+    if not view.secrets.sealer.sealed:
+        return pack(record)
+    return pack_record(MEDIA, (), dict(record), secrets=view.secrets, place=b"media\0" + ref)
+
+
+def open_media_record(view: ThreadView, ref: bytes, data: bytes, *, where: str) -> dict[str, Any]:
+    """Invert `seal_media_record`."""
+    what = "media table record"
+    if not view.secrets.sealer.sealed:
+        try:
+            record = unpack(data)
+        except ValueError as error:
+            raise CorruptRecordError(what, where=where, reason="it is not readable msgpack") from error
+    else:
+        place = b"media\0" + ref
+        record = parse_record(MEDIA, data, secrets=view.secrets, place=place, what=what, where=where).body
+    if not isinstance(record, dict):
+        raise CorruptRecordError(what, where=where, reason="it is not a map")
+    return record
+
+
+def known_of(view: ThreadView, ref: bytes, data: bytes | None, where: str) -> dict[str, Any]:
+    """Open what may be a media table record; nothing is known of a medium whose record is unreadable."""
+    try:
+        return {} if data is None else open_media_record(view, ref, data, where=where)
+    except CorruptRecordError:
+        return {}
+
+
+def stored_digest(media: NewMedia, stored: bytes) -> str:
+    """Return the SHA-256, in hex, of what is stored: the bytes themselves, or what sealing made of them."""
+    return (media.sha256 if stored is media.data else sha256(stored).digest()).hex()
