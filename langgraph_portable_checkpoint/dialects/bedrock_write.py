@@ -70,7 +70,7 @@ class Writer:
             return [{"text": text}]
         found: list[Native] = []
         for index, block in enumerate(placed.envelope["content"]):
-            found += self._block(block, placed, f"content[{index}]")
+            found += self._block(block, *placed.part(index))
         return found
 
     def _block(self, block: Block, placed: Placed, path: str) -> list[Native]:

@@ -44,6 +44,8 @@ class Payload:
             return
         self._take(self._objects(self.raw) if isinstance(self.raw, (str, bytes)) else self.raw, "")
         self.problems += [f"{path}: {reason}" for path, content in self.contents if (reason := unfit(content))]
+        if isinstance(self.system, Mapping) and not isinstance(self.system.get("parts", []), list):
+            self.problems.append(f"system_instruction.parts: is {type(self.system['parts']).__name__}, not a list")
         if not self.problems and not self.contents and self.system is None:
             self.problems.append("no contents")
 

@@ -115,7 +115,7 @@ class Writer:
         parts: list[Part] = []
         signed = textual = False
         for index, block in enumerate(placed.envelope["content"]):
-            path = f"content[{index}]"
+            path = placed.part(index)[1]
             part = self._raw(block, placed) or self._written(block, placed, path)
             if part is None or self._is_blank(part, placed, path):
                 continue
@@ -246,11 +246,7 @@ class Writer:
         texts: list[str] = []
         media: list[Part] = []
         for index, block in enumerate(placed.envelope["content"]):
-            part = (
-                {"text": block["text"]}
-                if block["type"] == "text"
-                else self._written(block, placed, f"content[{index}]")
-            )
+            part = {"text": block["text"]} if block["type"] == "text" else self._written(block, *placed.part(index))
             if part is not None and "text" in part:
                 texts.append(part["text"])
             elif part is not None:

@@ -23,7 +23,7 @@ from .media_parts import MEDIA_PARTS
 from .pairing import CALL_TYPES, Paired, pair, quoted, with_content
 from .parts import UNKNOWN_TOOL, Parts
 from .reasoning import Replay, target_model
-from .report import Placed, Report
+from .report import Placed, Report, Spot
 
 OPENING: Final = "(The conversation starts with the assistant.)"
 CONTINUE: Final = "Continue."
@@ -183,7 +183,7 @@ def _map_call_ids(
                 target.rule("repeated_call_id" if target.call_id and target.call_id.accepts(old) else "call_id"),
                 "re-keyed",
                 at=placed,
-                path=f"content[{at}].id",
+                path=f"{placed.part(at)[1]}.id",
                 action="the call and its result got an id that fits",
                 detail=f"{old} -> {new}",
             )
@@ -286,7 +286,7 @@ def _without_media(placed: Placed, parts: Parts, moved: list[tuple[Placed, str, 
     before = len(moved)
     for at, block in enumerate(placed.envelope["content"]):
         if parts.media.moves(block):
-            moved.append((placed, f"content[{at}]", block))
+            moved.append((placed, placed.part(at)[1], block))
             content.append(
                 {"type": "text", "text": f"[{block.get('mime_type') or block['type']}: see the next user message]"}
             )
@@ -297,15 +297,17 @@ def _without_media(placed: Placed, parts: Parts, moved: list[tuple[Placed, str, 
 
 def _media_message(moved: Sequence[tuple[Placed, str, Block]], parts: Parts) -> Placed:
     content: list[Block] = []
+    spots: list[Spot] = []
     for source, path, block in moved:
         name = source.envelope.get("name") or source.envelope.get("tool_call_id")
         parts.lose("tool_media", "moved", source, path, action="media of a result went into a user message behind it")
         as_user = _with_role(source, "user")
         content.append({"type": "text", "text": f"From the result of {name}:"})
         content.extend(parts.media.fit(without_raw(block, origin=source.envelope.get("origin") or {}), as_user, path))
+        spots += [(source.index, int(path[len("content[") : -1]))] * (len(content) - len(spots))
     last = moved[-1][0]
     envelope: MessageEnvelope = {"v": last.envelope["v"], "role": "user", "content": content, "typed_by_user": False}
-    return last.having(envelope)
+    return Placed(envelope, last.index, last.turn, tuple(spots))
 
 
 def _require_reasoning(conversation: list[Placed], parts: Parts) -> list[Placed]:
@@ -318,7 +320,8 @@ def _require_reasoning(conversation: list[Placed], parts: Parts) -> list[Placed]
         if types & set(CALL_TYPES) and "reasoning" not in types:
             action = "an empty reasoning field was added"
             parts.lose("reasoning_required", "synthesized", placed, action=action)
-            placed = with_content(placed, [{"type": "reasoning", "reasoning": ""}, *placed.envelope["content"]])
+            content: list[Block] = [{"type": "reasoning", "reasoning": ""}, *placed.envelope["content"]]
+            placed = with_content(placed, content, spots=((placed.index, 0), *placed.all_spots()))
         out.append(placed)
     return out
 
@@ -331,20 +334,27 @@ def _order_within(conversation: list[Placed], parts: Parts) -> list[Placed]:
     out: list[Placed] = []
     for placed in conversation:
         content = placed.envelope["content"]
-        calls = [block for block in content if block["type"] in CALL_TYPES]
+        calls = [at for at, block in enumerate(content) if block["type"] in CALL_TYPES]
         if not calls or len(calls) == len(content):
             out.append(placed)
             continue
-        others = [block for block in content if block["type"] not in CALL_TYPES]
-        if target.calls_last and content[len(others) :] != calls and not _is_own(placed, target):
+        others = [at for at, block in enumerate(content) if block["type"] not in CALL_TYPES]
+        if target.calls_last and calls[0] < others[-1] and not _is_own(placed, target):
             parts.lose("calls_last", "reordered", placed, action="the calls were put last")
-            placed = with_content(placed, others + calls)
+            placed = _having_only(placed, others + calls)
+            others, calls = [*range(len(others))], [*range(len(others), len(content))]
         if target.text_with_calls or (target.own_text_with_calls and _is_own(placed, target)):
             out.append(placed)
         else:
             parts.lose("text_with_calls", "moved", placed, action="text and calls became two messages")
-            out.extend((with_content(placed, others), with_content(placed, calls)))
+            out.extend((_having_only(placed, others), _having_only(placed, calls)))
     return out
+
+
+def _having_only(placed: Placed, positions: Sequence[int]) -> Placed:
+    """Return a message with some of its blocks, in the order given."""
+    content, spots = placed.envelope["content"], placed.all_spots()
+    return with_content(placed, [content[at] for at in positions], spots=[spots[at] for at in positions])
 
 
 def _is_own(placed: Placed, target: Target) -> bool:
@@ -387,7 +397,7 @@ def _user_says(text: str, cause: Placed) -> Placed:
         "content": [{"type": "text", "text": text}],
         "typed_by_user": False,
     }
-    return cause.having(envelope)
+    return Placed(envelope, cause.index, cause.turn)
 
 
 def _alternate(conversation: list[Placed], parts: Parts) -> list[Placed]:
@@ -399,7 +409,8 @@ def _alternate(conversation: list[Placed], parts: Parts) -> list[Placed]:
         role = placed.envelope["role"]
         if out and role in ("user", "assistant") and out[-1].envelope["role"] == role:
             parts.lose("alternation", "merged", placed, action=f"consecutive {role} messages became one")
-            out[-1] = with_content(out[-1], [*out[-1].envelope["content"], *_with_origins(placed)])
+            spots = (*out[-1].all_spots(), *placed.all_spots())
+            out[-1] = with_content(out[-1], [*out[-1].envelope["content"], *_with_origins(placed)], spots=spots)
         else:
             out.append(placed)
     return out

@@ -71,7 +71,7 @@ class OTel:
                 if _stays_here(block, placed.envelope):
                     action = "kept what a provider's own item says, not the item itself: it cannot go back"
                     report.add(
-                        "O3", "downgraded", action=action, at=placed, path=f"content[{at}]", detail=block["type"]
+                        "O3", "downgraded", action=action, at=placed, path=placed.part(at)[1], detail=block["type"]
                     )
             found.append(plain_or_told(write_message(placed.envelope), tell))
         return {"messages": found}

@@ -6,14 +6,14 @@ later turn. A result goes to the latest message with an unanswered call of its i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import IncompatibleHistoryError
 from .base import ExportOptions, Target
-from .report import Placed, Report
+from .report import Placed, Report, Spot
 
 CALL_TYPES: Final = ("tool_call", "invalid_tool_call")
 NO_RESULT: Final = "No result was recorded for this call: the run stopped before the tool answered."
@@ -320,15 +320,22 @@ def _new_positions(count: int, removed: set[int]) -> dict[int, int]:
 
 
 def _without_blocks(placed: Placed, removed: set[int]) -> Placed:
-    content = [block for at, block in enumerate(placed.envelope["content"]) if at not in removed]
-    return with_content(placed, content)
+    spots = placed.all_spots()
+    left = [at for at in range(len(spots)) if at not in removed]
+    content = placed.envelope["content"]
+    return with_content(placed, [content[at] for at in left], spots=[spots[at] for at in left])
 
 
-def with_content(placed: Placed, content: list[Block]) -> Placed:
-    """Copy a placed envelope with other content; its raw content no longer counts."""
+def with_content(placed: Placed, content: list[Block], *, spots: Iterable[Spot] | None = None) -> Placed:
+    """Copy a placed envelope with other content; its raw content no longer counts.
+
+    `spots` says where each block stood in the source; without it, the content has the same blocks in the same order.
+    """
     envelope: MessageEnvelope = {**placed.envelope, "content": content}
     envelope.pop("raw_content", None)
-    return placed.having(envelope)
+    if spots is None:
+        return placed.having(envelope)
+    return Placed(envelope, placed.index, placed.turn, tuple(spots))
 
 
 def _made_result(cause: Placed, call: Call) -> Placed:
@@ -352,4 +359,4 @@ def quoted(placed: Placed) -> Placed:
     envelope: MessageEnvelope = {"v": placed.envelope["v"], "role": "user", "content": content, "typed_by_user": False}
     if "origin" in placed.envelope:
         envelope["origin"] = placed.envelope["origin"]
-    return placed.having(envelope)
+    return Placed(envelope, placed.index, placed.turn, ((placed.index, 0), *placed.all_spots()))

@@ -19,7 +19,7 @@ from .media_parts import MEDIA_PARTS, MediaFitter, placeholder
 from .native_parts import MARKERS, kind_of, neutral_form, told_text
 from .pairing import CALL_TYPES, with_content
 from .reasoning import Replay, origin_of
-from .report import LossKind, Placed, Report
+from .report import LossKind, Placed, Report, Spot
 
 _LONE: Final = re.compile("[\ud800-\udfff]")
 UNKNOWN_TOOL: Final = "unknown_tool"
@@ -52,13 +52,15 @@ class Parts:
         if self._stays(content, answers=placed.envelope["role"] == "assistant"):
             return placed
         fitted: list[Block] = []
+        spots: list[Spot] = []
         changed = False
-        for at, block in enumerate(content):
-            found = self._block(block, placed, f"content[{at}]")
+        for at, (block, spot) in enumerate(zip(content, placed.all_spots(), strict=True)):
+            found = self._block(block, placed, placed.part(at)[1])
             changed = changed or len(found) != 1 or found[0] is not block
             fitted.extend(found)
+            spots.extend([spot] * len(found))
         if changed:
-            placed = self._item_ids(placed, with_content(placed, fitted))
+            placed = self._item_ids(placed, with_content(placed, fitted, spots=spots))
         return placed
 
     def _stays(self, content: list[Block], *, answers: bool) -> bool:
@@ -94,16 +96,19 @@ class Parts:
         if not lost or not any(_item_id(block) for block in after.envelope["content"]):
             return after
         self.lose("item_ids", "dropped", after, action="item ids went with the reasoning they belong to")
-        return with_content(
-            after, [found for block in after.envelope["content"] for found in self._bare(block, before)]
-        )
+        bare: list[Block] = []
+        spots: list[Spot] = []
+        for at, (block, spot) in enumerate(zip(after.envelope["content"], after.all_spots(), strict=True)):
+            found = self._bare(block, after, after.part(at)[1])
+            bare.extend(found)
+            spots.extend([spot] * len(found))
+        return with_content(after, bare, spots=spots)
 
-    def _bare(self, block: Block, placed: Placed) -> list[Block]:
+    def _bare(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Return what stands for a block without its item id: the items of hosted tools are nothing without theirs."""
         if not block["type"].startswith("server_tool"):
             return [_anonymous(block)]
-        at = next((at for at, one in enumerate(placed.envelope["content"]) if one is block), 0)
-        return self._without_server_tool(block, placed, f"content[{at}]", "its id went with its reasoning")
+        return self._without_server_tool(block, placed, path, "its id went with its reasoning")
 
     def text(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Drop a text without a visible character where the target refuses it; an empty one silently."""

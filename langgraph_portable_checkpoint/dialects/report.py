@@ -91,6 +91,10 @@ class Loss:
         return f"[{self.rule}] {self.kind} at {where}: {self.action}" + (f" ({self.detail})" if self.detail else "")
 
 
+Spot = tuple[int | None, int]
+"""A source message's index, and the position of a block in its content."""
+
+
 @dataclass(slots=True)
 class Placed:
     """A message envelope with its place in the source history; what normaliser and renderers work on.
@@ -102,10 +106,26 @@ class Placed:
     envelope: MessageEnvelope
     index: int | None = None
     turn: int | None = None
+    spots: tuple[Spot, ...] | None = None
+    """Where each block of the content stood; None: all stand as they stood in the source."""
 
     def having(self, envelope: MessageEnvelope) -> Placed:
         """Return another envelope in the same place."""
-        return Placed(envelope, self.index, self.turn)
+        return Placed(envelope, self.index, self.turn, self.spots)
+
+    def all_spots(self) -> tuple[Spot, ...]:
+        """Return where each block of the content stood in the source."""
+        if self.spots is not None:
+            return self.spots
+        return tuple([(self.index, at) for at in range(len(self.envelope["content"]))])
+
+    def part(self, at: int) -> tuple[Placed, str]:
+        """Return the message and the path, as the report names them, of the block that is now at a position."""
+        if self.spots is None:
+            return self, f"content[{at}]"
+        index, block = self.spots[at]
+        message = self if index == self.index else Placed(self.envelope, index, self.turn)
+        return message, f"content[{block}]"
 
 
 class Report:

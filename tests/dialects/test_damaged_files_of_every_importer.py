@@ -115,6 +115,7 @@ def test_a_damaged_file_is_refused_or_read(
             [{"role": "assistant", "content": [{"type": "tool_use", "id": ["a"], "name": "f"}]}],
             "needs an id",
         ),
+        ("google", {"system_instruction": {"parts": True}, "contents": []}, "parts: is bool"),
         ("otel", [{"role": "user", "parts": [{"type": "text", "content": float("nan")}]}], "NaN"),
         ("google", [{"role": "user", "parts": [{"text": "q", "x": float("inf")}]}], "infinity"),
         ("bedrock", [{"role": "user", "content": [{"json": {"a": float("nan")}}]}], "NaN"),
@@ -122,8 +123,9 @@ def test_a_damaged_file_is_refused_or_read(
     ],
 )
 def test_values_of_a_wrong_kind_are_refused_with_their_place(dialect: str, payload: Any, said: str) -> None:
-    with pytest.raises(MalformedHistoryError, match=rf"\[0\].*{said}"):
+    with pytest.raises(MalformedHistoryError, match=said) as error:
         import_messages(payload, dialect)
+    assert "[0]" in str(error.value) or isinstance(payload, dict)
 
 
 def test_a_line_with_an_integer_that_no_checkpoint_holds_is_named() -> None:
