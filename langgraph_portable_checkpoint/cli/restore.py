@@ -9,8 +9,10 @@ from typing import Annotated
 import typer
 
 from .call import MOVING, Call, command
+from .files import STANDARD
 from .moving import ExistingOption, checked_policy, counting
 from .output import safe_line
+from .settings import UsageError
 
 
 @command("restore", panel=MOVING)
@@ -26,6 +28,8 @@ def restore(
     from ..transfer.restoring import restore as read
 
     policy = checked_policy(on_existing)
+    if file == STANDARD:
+        raise UsageError("a restore reads its file twice, so it cannot come through a pipe. Write it to a file first.")
     with call.output.progress("threads") as progress:
         report = read(call.saver(), file, on_existing=policy, progress=counting(progress))
     counts = f"{report.restored} threads with {report.checkpoints} checkpoints"

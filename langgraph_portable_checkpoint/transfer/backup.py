@@ -7,13 +7,12 @@ encrypted stays encrypted. `restoring.restore` puts them back.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal
+from typing import Any, BinaryIO, Final, Literal, cast
 
 from ..errors import ThreadNotFoundError
 from ..saver import PortableRedisSaver
@@ -25,6 +24,7 @@ from .copying import OnProgress, Progress
 from .frames import DATA, FORMAT, HEADER, THREAD, THREAD_END, TRAILER, FrameWriter
 from .inventory import inventory_of
 from .steps import drive
+from .whole_file import whole_file
 
 Media = Literal["include", "reference"]
 FRAME_BYTES: Final = 1024 * 1024
@@ -91,17 +91,8 @@ def _written(file: Source) -> Iterator[BinaryIO]:
     if not isinstance(file, str | os.PathLike):
         yield file
         return
-    path = Path(file)
-    handle, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            yield out
-            out.flush()
-            os.fsync(out.fileno())
-        Path(part).replace(path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    with whole_file(Path(file)) as out:
+        yield cast(BinaryIO, out)
 
 
 def _write_steadily(writer: FrameWriter, saver: PortableRedisSaver, thread_id: str, media: Media) -> int | None:

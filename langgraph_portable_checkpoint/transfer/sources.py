@@ -17,16 +17,17 @@ from __future__ import annotations
 
 import importlib
 import re
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from ..errors import MissingPackageError, SaverUrlError
+from ..errors import MissingPackageError, SaverUrlError, WrongServerError
 from ..saver import PortableRedisSaver
 from .steps import Saver
 
@@ -110,9 +111,22 @@ def _open_sqlite(url: str, create: bool, _options: dict[str, Any]) -> Opened:
     file = unquote(url.removeprefix("sqlite:///"))
     if file.startswith("sqlite:"):
         raise SaverUrlError(f"{redacted(url)!r}: write sqlite:///relative/file or sqlite:////absolute/file.")
-    if not create and not Path(file).is_file():
-        raise SaverUrlError(f"there is no file {file!r}.")
+    if not create:
+        _check_sqlite(Path(file))
     return sqlite.SqliteSaver.from_conn_string(file)  # type: ignore[no-any-return]  # a module found at run time
+
+
+def _check_sqlite(file: Path) -> None:
+    """Refuse what SqliteSaver would make its tables in, or trip over, before it looks."""
+    if not file.is_file():
+        raise SaverUrlError(f"there is no file {str(file)!r}.")
+    try:
+        with closing(sqlite3.connect(file)) as connection:
+            columns = {row[1] for row in connection.execute("PRAGMA table_info(checkpoints)")}
+    except sqlite3.DatabaseError as error:
+        raise SaverUrlError(f"file {str(file)!r} cannot be read as a database of SqliteSaver: {error}.") from error
+    if not columns >= {"thread_id", "checkpoint_ns", "checkpoint_id"}:
+        raise SaverUrlError(f"file {str(file)!r} has no threads of SqliteSaver: its table of checkpoints is not there.")
 
 
 @contextmanager
@@ -120,6 +134,11 @@ def _open_postgres(url: str, create: bool, _options: dict[str, Any]) -> Iterator
     postgres = _imported(
         "langgraph.checkpoint.postgres", what="postgresql://", package="langgraph-checkpoint-postgres 'psycopg[binary]'"
     )
+    conninfo = importlib.import_module("psycopg.conninfo")
+    try:
+        conninfo.conninfo_to_dict(url)
+    except importlib.import_module("psycopg").ProgrammingError as error:
+        raise SaverUrlError(f"{redacted(url)!r} is no URL of a PostgreSQL database.") from error
     with postgres.PostgresSaver.from_conn_string(url) as saver:
         if create:
             saver.setup()
@@ -129,11 +148,30 @@ def _open_postgres(url: str, create: bool, _options: dict[str, Any]) -> Iterator
 @contextmanager
 def _open_redisjson(url: str, create: bool, _options: dict[str, Any]) -> Iterator[Saver]:
     module = _imported("langgraph.checkpoint.redis", what="redisjson+redis://", package="langgraph-checkpoint-redis")
-    with module.RedisSaver.from_conn_string(url.removeprefix("redisjson+")) as saver:
-        if not create and not saver.checkpoints_index.exists():
+    address = _checked_port(url.removeprefix("redisjson+"), url)
+    with module.RedisSaver.from_conn_string(address) as saver:
+        if not create and not _has_index(saver, url):
             raise SaverUrlError(f"there are no threads of RedisSaver at {redacted(url)}: it has no index there.")
         saver.setup()
         yield saver
+
+
+def _has_index(saver: Any, url: str) -> bool:
+    try:
+        return bool(saver.checkpoints_index.exists())
+    except Exception as error:  # the client library's own, which is not imported here
+        if "unknown command" not in str(error):
+            raise
+        what = f"the server at {redacted(url)} has no RedisJSON and RediSearch, which RedisSaver needs."
+        raise WrongServerError(f"{what} Threads of other savers have other URLs: {FORMS}.") from error
+
+
+def _checked_port(address: str, url: str) -> str:
+    try:
+        _ = urlsplit(address).port
+    except ValueError as error:
+        raise SaverUrlError(f"{redacted(url)!r} is no URL of a server ({error}).") from error
+    return address
 
 
 def _open_valkey(url: str, _create: bool, _options: dict[str, Any]) -> Opened:
@@ -142,7 +180,7 @@ def _open_valkey(url: str, _create: bool, _options: dict[str, Any]) -> Opened:
     address = (
         url.removeprefix("valkey-aws+") if url.startswith("valkey-aws+") else url.replace("valkey-aws", "valkey", 1)
     )
-    return module.ValkeySaver.from_conn_string(address)  # type: ignore[no-any-return]  # a module found at run time
+    return module.ValkeySaver.from_conn_string(_checked_port(address, url))  # type: ignore[no-any-return]  # a module found at run time
 
 
 @contextmanager
@@ -153,12 +191,21 @@ def _open_factory(url: str, _create: bool, _options: dict[str, Any]) -> Iterator
         if not hasattr(found, name):
             raise SaverUrlError(f"module {module_name!r} has no {path!r}.")
         found = getattr(found, name)
-    made = found if isinstance(found, BaseCheckpointSaver) else found()
+    made = found if isinstance(found, BaseCheckpointSaver) else _made(found, url)
     if isinstance(made, BaseCheckpointSaver) or not hasattr(made, "__enter__"):
         yield made
         return
     with made as saver:
         yield saver
+
+
+def _made(factory: Any, url: str) -> Any:
+    try:
+        return factory()
+    except (SaverUrlError, OSError):
+        raise
+    except Exception as error:  # whatever the user's own code raises
+        raise SaverUrlError(f"{url} made no saver: {type(error).__name__}: {error}") from error
 
 
 def _in_this_folder(module_name: str) -> Any:
@@ -168,6 +215,8 @@ def _in_this_folder(module_name: str) -> Any:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         raise SaverUrlError(f"there is no module {module_name!r} here ({error}).") from error
+    except Exception as error:  # whatever the user's own code raises
+        raise SaverUrlError(f"module {module_name!r} cannot be imported: {type(error).__name__}: {error}") from error
     finally:
         sys.path.pop(0)
 

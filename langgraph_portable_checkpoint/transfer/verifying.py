@@ -26,6 +26,7 @@ from .comparing import (
     difference_of_names,
     difference_of_rest,
     difference_of_tuples,
+    difference_of_values,
     difference_of_writes,
     flatten,
 )
@@ -102,7 +103,7 @@ class _Stored:
         known, stored = self.known.get(name) or (None, [])
         kept = len(stored) if known is not None and known.begins(flat) else 0
         kept = kept if common_prefix(stored, entries) == kept else 0
-        found = difference([decoder.value(each) for each in entries[kept:]], source[kept:], path)
+        found = difference_of_values([decoder.value(each) for each in entries[kept:]], source[kept:], name[1])
         if found is None:
             self.known[name] = (flat, entries)
         return found

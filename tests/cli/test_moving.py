@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import sqlite3
+import stat
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from langgraph_portable_checkpoint.saver import PortableRedisSaver
-from tests.cli.conftest import PROGRAM, ROOT, Cli, start
+from langgraph_portable_checkpoint.transfer.restoring import restore
+from tests.cli.conftest import PROGRAM, ROOT, Cli, process, start
 from tests.cli.threads import PNG, talk
 from tests.servers import Room
 
@@ -119,8 +125,8 @@ def test_verify_finds_what_is_wrong_and_nothing_else(
     assert on_server("verify", "nobody").code == 3
 
 
-@pytest.fixture
-def sqlite(tmp_path: Path) -> str:
+@pytest.fixture(name="sqlite")
+def sqlite_url(tmp_path: Path) -> str:
     """Threads in SqliteSaver."""
     file = tmp_path / "threads.sqlite"
     with SqliteSaver.from_conn_string(str(file)) as source:
@@ -162,6 +168,13 @@ def test_a_migration_that_is_stopped_goes_on(
         ("mysql://host", 2),
         ("nonsense", 2),
         ("no_such_module:factory", 2),
+        ("json:loads", 2),
+        ("os:getcwd", 2),
+        ("postgresql://u:hunter2@%zz", 2),
+        ("redisjson+redis://u:hunter2@127.0.0.1:x", 2),
+        ("redisjson+redis://u:hunter2@127.0.0.1:1", 4),
+        ("valkey-aws://u:hunter2@127.0.0.1:x", 2),
+        ("valkey-aws://u:hunter2@127.0.0.1:1", 4),
         ("postgresql://u:hunter2@127.0.0.1:1/x", 4),
         ("redis://u:hunter2@127.0.0.1:1", 4),
     ],
@@ -174,10 +187,63 @@ def test_a_source_that_is_none_is_said_in_one_line(on_server: Cli, source: str, 
     assert "hunter2" not in ran.err
 
 
-def test_a_file_that_is_no_database_is_said_so(on_server: Cli, tmp_path: Path) -> None:
-    (tmp_path / "x").write_text("not a database" * 100)
-    ran = on_server("migrate", "--from", f"sqlite:///{tmp_path / 'x'}")
+@pytest.mark.parametrize("content", ["text", "empty", "another database"])
+def test_a_file_without_threads_is_said_so_and_left_as_it_is(on_server: Cli, tmp_path: Path, content: str) -> None:
+    file = tmp_path / "x"
+    file.write_text("not a database" * 100 if content == "text" else "")
+    if content == "another database":
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute("CREATE TABLE checkpoints (number)")
+    before = file.read_bytes()
+    ran = on_server("migrate", "--from", f"sqlite:///{file}")
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1), ran.err
+    assert (str(file) in ran.err, file.read_bytes()) == (True, before)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_factory_that_fails_is_no_defect_of_the_program(
+    on_server: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (
+        ("broken_a", "def make(): raise KeyError('x')"),
+        ("broken_b", "1 / 0"),
+        ("broken_c", "make make"),
+    ):
+        (tmp_path / f"{name}.py").write_text(text)
+        ran = on_server("migrate", "--from", f"{name}:make")
+        assert (ran.code, len(ran.err.splitlines())) == (2, 1), ran.err
+        assert "defect" not in ran.err
+
+
+def test_a_backup_goes_into_a_pipe_and_does_not_take_its_place(
+    server: Room, two_threads: PortableRedisSaver, tmp_path: Path
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with start("backup", fifo, *_here(server)) as running:
+        (tmp_path / "copy").write_bytes(fifo.read_bytes())
+        assert running.wait(timeout=60) == 0
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+    with PortableRedisSaver.from_url(server.url, prefix=f"{server.prefix}-pipe") as target:
+        assert restore(target, tmp_path / "copy").restored == 2
+
+
+def test_a_disk_that_fills_up_during_a_backup_leaves_the_old_file_and_nothing_else(
+    server: Room, two_threads: PortableRedisSaver, tmp_path: Path
+) -> None:
+    file = tmp_path / "all.backup"
+    file.write_text("old")
+    limit = (2000, 2000)
+    ran = process("backup", file, *_here(server), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
     assert (ran.code, len(ran.err.splitlines())) == (4, 1), ran.err
+    assert str(file) in ran.err
+    assert (file.read_text(), list(tmp_path.iterdir())) == ("old", [file])
+
+
+def test_a_restore_needs_a_file(on_server: Cli) -> None:
+    ran = on_server("restore", "-")
+    assert (ran.code, "twice" in ran.err) == (2, True)
 
 
 def test_repair_says_what_it_would_mend_and_mends_it(
