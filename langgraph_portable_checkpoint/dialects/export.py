@@ -170,7 +170,10 @@ def read_messages(
         IncompatibleHistoryError: A message holds a value that no checkpoint can hold.
     """
     mended: list[int] = [] if broken is None else broken
-    return [_read(message, at, mended) for at, message in enumerate(messages)]
+    return [
+        message if type(message) is dict and _is_envelope(message) else _read(message, at, mended)
+        for at, message in enumerate(messages)
+    ]
 
 
 def _read(message: BaseMessage | MessageEnvelope, at: int, broken: list[int]) -> MessageEnvelope:

@@ -18,7 +18,7 @@ from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Ru
 from .lint.otel import RULES, lint_otel
 from .otel_read import API, LISTS, NAME, READERS, messages, read_message
 from .otel_write import PREFIX, write_message
-from .plain_values import plain_or_told
+from .plain_values import is_everyday, plain_or_told
 from .problems import Problems
 from .report import Placed, Report
 from .responses_items import API as RESPONSES
@@ -66,14 +66,19 @@ class OTel:
         """Return `{"messages": [...]}`, a value of the attribute gen_ai.input.messages."""
         found = []
         for placed in conversation:
-            tell = partial(report.add, "O3", "downgraded", action="made values plain that JSON cannot hold", at=placed)
             for at, block in enumerate(placed.envelope["content"]):
                 if _stays_here(block, placed.envelope):
                     action = "kept what a provider's own item says, not the item itself: it cannot go back"
                     report.add(
                         "O3", "downgraded", action=action, at=placed, path=placed.part(at)[1], detail=block["type"]
                     )
-            found.append(plain_or_told(write_message(placed.envelope), tell))
+            message = write_message(placed.envelope)
+            if not is_everyday(message):
+                tell = partial(
+                    report.add, "O3", "downgraded", action="made values plain that JSON cannot hold", at=placed
+                )
+                message = plain_or_told(message, tell)
+            found.append(message)
         return {"messages": found}
 
     def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:

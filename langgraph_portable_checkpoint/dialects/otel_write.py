@@ -63,7 +63,7 @@ def _write_part(block: Block) -> Part:
 
 def _json(value: dict[str, Any]) -> dict[str, Any]:
     """Return what JSON can hold: bytes, which stand in extras of some providers, as base64."""
-    if not value:
+    if all(type(item) is str for item in value.values()):
         return value
     found: dict[str, Any] = json.loads(json.dumps(value, default=_plain))
     return found

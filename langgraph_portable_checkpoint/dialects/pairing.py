@@ -211,16 +211,15 @@ class _Pairing:
         for position, placed in enumerate(self.conversation[: self.end]):
             if position in orphans or position in duplicates:
                 self._lone_result(placed, duplicate=position in duplicates)
+            elif position in calls:
+                self._message(position, placed, calls[position])
             elif position not in owner:
-                self._message(position, placed, calls.get(position, []))
+                self.out.append(placed)
             elif self.target.results == "later":
                 self._result(owner[position], placed)
         return Paired(self.out, self.call_of, pending, self.changed_at)
 
     def _message(self, position: int, placed: Placed, calls: list[Call]) -> None:
-        if not calls:
-            self.out.append(placed)
-            return
         if all(call.result is not None for call in calls):
             self._new_place |= {call: (len(self.out), call.block) for call in calls}
             self.out.append(placed)
