@@ -93,10 +93,10 @@ def _own_keys_fit(message: Mapping[str, Any], path: str, problems: Problems) -> 
     while todo:
         where, value = todo.pop()
         for key, item in value.items():
-            if str(key).startswith(PREFIX) and not _fits(key.removeprefix(PREFIX), item):
+            if key.startswith(PREFIX) and not _fits(key.removeprefix(PREFIX), item):
                 problems.add(f"{where}.{key}", f"is {type(item).__name__}, which has no meaning there")
-            inner = item if key in ("parts", "response") and isinstance(item, list) else ()
-            todo += [(f"{where}.{key}[{at}]", part) for at, part in enumerate(inner) if isinstance(part, Mapping)]
+            if key in ("parts", "response") and isinstance(item, list):
+                todo += [(f"{where}.{key}[{at}]", part) for at, part in enumerate(item) if isinstance(part, Mapping)]
     return len(problems.found) == before
 
 
