@@ -14,7 +14,8 @@ What a renderer may rely on after step 2: tool messages follow the assistant mes
 and completely; every tool_call has an id that fits `target.call_id`; media blocks are allowed for their role and hold
 `base64` or `data` (bytes), `url` or `file_id` as the table says; reasoning and server-tool blocks that are left may be
 replayed. A block that still has `raw` is unchanged: emit `raw` verbatim if its origin's `api` is yours (`native()`).
-A block or envelope that the normaliser changed has lost `raw` and `raw_content`.
+A block or envelope that the normaliser changed has lost `raw` and `raw_content`. `placed.part(at)` names the
+message and the path under which the report knows a block: blocks may have been dropped or merged before.
 
 How an import runs: `dialect.parse(payload, options, report)` returns envelopes with `origin` (provider, api, model
 where known) on every message, `raw` on every block that came from a native block, and native message fields without a

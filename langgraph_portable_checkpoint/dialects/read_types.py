@@ -31,25 +31,34 @@ def check_types(envelopes: Sequence[MessageEnvelope], dialect: str) -> None:
     Raises:
         MalformedHistoryError: Names each message and block.
     """
-    if all(map(_is_known, envelopes)):
+    if _all_known(envelopes):
         return
     found = [problem for index, envelope in enumerate(envelopes) for problem in _message(envelope, index)]
     if found:
         raise MalformedHistoryError(dialect, found)
 
 
-def _is_known(envelope: Mapping[str, Any]) -> bool:
-    """True if the shapes of a message and of all its blocks have passed before."""
-    if _shape(envelope) not in _GOOD or envelope["role"] not in _ROLES:
-        return False
-    if not _counts(envelope.get("usage", {})) or not all(
-        type(word) is str for word in envelope.get("origin", {}).values()
-    ):
-        return False
-    for block in envelope["content"]:
-        if type(block) is not dict or type(block.get("type")) is not str or _shape(block, block["type"]) not in _GOOD:
+def _all_known(envelopes: Sequence[MessageEnvelope]) -> bool:
+    """True if the shapes of all messages and blocks have passed before. One loop: it runs over every import."""
+    origin: Any = None
+    for envelope in envelopes:
+        if ("", *envelope, *map(type, envelope.values())) not in _GOOD or envelope["role"] not in _ROLES:
             return False
+        found = envelope.get("origin")
+        if found is not None and found is not origin and not _texts(found):
+            return False
+        origin = found
+        if "usage" in envelope and not _counts(envelope["usage"]):
+            return False
+        for block in envelope["content"]:
+            kind = block.get("type") if type(block) is dict else None
+            if type(kind) is not str or (kind, *block, *map(type, block.values())) not in _GOOD:
+                return False
     return True
+
+
+def _texts(origin: Mapping[str, Any]) -> bool:
+    return {*map(type, origin.values())} <= {str}
 
 
 def _counts(usage: Mapping[str, Any]) -> bool:
@@ -72,7 +81,7 @@ def _message(envelope: Mapping[str, Any], index: int) -> Iterator[str]:
     _remember(_shape(envelope))
     if not _counts(envelope.get("usage", {})):
         yield f"message {index} usage: holds what is no number of tokens"
-    if not all(type(value) is str for value in envelope.get("origin", {}).values()):
+    if not _texts(envelope.get("origin", {})):
         yield f"message {index} origin: holds what is no text"
     if envelope["role"] not in _ROLES:
         yield f"message {index} role: {envelope['role']!r:.80} is none"
