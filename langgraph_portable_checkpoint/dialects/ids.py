@@ -17,6 +17,9 @@ from .base import IdRule
 
 _ALPHABET: Final = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
+_LETTERS: Final = bytes(ord(_ALPHABET[byte % 62]) for byte in range(256))
+"""The letter for each byte of a digest."""
+
 
 def digest_id(rule: IdRule, original: str, *, occurrence: int = 0) -> str:
     """Make an id that fits `rule` from an original id and its occurrence.
@@ -27,7 +30,7 @@ def digest_id(rule: IdRule, original: str, *, occurrence: int = 0) -> str:
     """
     seed = f"{occurrence}\0{original}".encode("utf-8", "surrogatepass")
     digest = hashlib.sha512(seed).digest()[: rule.digest_length]
-    return (rule.prefix + "".join([_ALPHABET[byte % 62] for byte in digest]))[: rule.max_length]
+    return (rule.prefix + digest.translate(_LETTERS).decode("ascii"))[: rule.max_length]
 
 
 class IdMap:
