@@ -77,13 +77,18 @@ class PortableHistoryMiddleware(AgentMiddleware[Any, Any]):
     Args:
         to: Name of the dialect; by default the one that the request's model speaks.
         on_loss: Called with the losses of a request that has any; by default they are logged.
-        **options: As `export_messages` takes them.
+        **options: As `export_messages` takes them; `profile` only together with `to`.
+
+    Raises:
+        TypeError: `profile` is given without `to`: then it is the request's model that says which profile it is.
     """
 
     def __init__(
         self, to: str | None = None, *, on_loss: Callable[[tuple[Loss, ...]], None] | None = None, **options: Any
     ) -> None:
         super().__init__()
+        if to is None and "profile" in options:
+            raise TypeError('profile= belongs to a dialect: name it too, as in to="openai-chat", or leave both out.')
         self._to = to
         self._on_loss = on_loss or _logged
         self._options = options

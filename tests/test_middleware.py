@@ -139,3 +139,9 @@ def test_the_dialect_may_be_named() -> None:
     model = Scripted(provider="nowhere", name_="x")
     create_agent(model, middleware=[PortableHistoryMiddleware(to="openai-chat")]).invoke({"messages": [("user", "hi")]})
     assert [message.text for message in model._asked[0]] == ["hi"]
+
+
+def test_profile_without_its_dialect_is_refused() -> None:
+    with pytest.raises(TypeError, match="to="):
+        PortableHistoryMiddleware(profile="fireworks")
+    PortableHistoryMiddleware("openai-chat", profile="fireworks")
