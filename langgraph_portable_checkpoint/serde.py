@@ -17,6 +17,7 @@ from threading import local
 from typing import Any, Final
 
 from langgraph.checkpoint.serde import jsonplus
+from langgraph.checkpoint.serde.event_hooks import SerdeEvent, register_serde_event_listener
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 
@@ -30,6 +31,18 @@ class _Refused(local):
 
     def __init__(self) -> None:
         self.names: list[tuple[str, ...]] = []
+
+
+_refused: Final = _Refused()
+
+
+def _note_method(event: SerdeEvent) -> None:
+    """Note a method that a stored value names; LangGraph's reader calls none but one of datetime, and asks nobody."""
+    if event["kind"] == "msgpack_method_blocked":
+        _refused.names.append((event["module"], event["name"], event.get("method", "")))
+
+
+register_serde_event_listener(_note_method)
 
 
 def _holds_data_only(found: Any) -> bool:
@@ -49,7 +62,6 @@ class DataTypes:
 
     def __init__(self, extra: Set[tuple[str, ...]] = frozenset()) -> None:
         self.extra = extra
-        self.refused = _Refused()
 
     def __contains__(self, key: tuple[Any, ...]) -> bool:
         if key in self.extra:
@@ -62,7 +74,7 @@ class DataTypes:
         missing = holder is not None and name not in names and "__getattr__" not in names
         if missing or _holds_data_only(names.get(name)):
             return True
-        self.refused.names.append(key)
+        _refused.names.append(key)
         return False
 
 
@@ -89,11 +101,11 @@ class DataSerializer(JsonPlusSerializer):
         Raises:
             BlockedTypeError: the value names a type outside the allowlist.
         """
-        self._types.refused.names = []
+        _refused.names = []
         value = super().loads_typed(data)
-        if self._types.refused.names:
-            named = ", ".join(sorted({".".join(map(str, name)) for name in self._types.refused.names}))
-            self._types.refused.names = []
+        if _refused.names:
+            named = ", ".join(sorted({".".join(map(str, name)) for name in _refused.names}))
+            _refused.names = []
             raise BlockedTypeError(
                 f"a stored value names {named}, which is not a data class that this process has imported. Nothing was "
                 "imported or called, and the value stays stored. If the type is yours, import its module before "
