@@ -194,8 +194,9 @@ def _by_kind(envelope: MessageEnvelope) -> dict[str, list[Block]]:
 
 
 def _kept(envelope: MessageEnvelope) -> Mapping[str, Any]:
-    kept = (envelope.get("extras") or {}).get(NAME)
-    return kept if isinstance(kept, Mapping) else {}
+    extras = envelope.get("extras")
+    kept = extras.get(NAME) if extras else None
+    return kept if kept and isinstance(kept, Mapping) else {}
 
 
 def _is_part(block: Block) -> bool:

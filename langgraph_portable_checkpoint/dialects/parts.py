@@ -66,7 +66,7 @@ class Parts:
     def _stays(self, content: list[Block], *, answers: bool) -> bool:
         for block in content:
             stays = _STAYS.get(block["type"])
-            if stays is None or not stays(self, block) or not (answers or block["type"] not in ANSWERS):
+            if stays is None or not stays(self, block) or (not answers and block["type"] in ANSWERS):
                 return False
         return True
 
