@@ -322,6 +322,8 @@ class _Copy:
                 chunk, weight = {}, 0
         yield from self._copy_chunk(thread, chunk, paths, compare)
         self.report.respelled += spelling is not None and spelling.used
+        if isinstance(self.target.saver, PortableRedisSaver):
+            self.target.saver._core.views.drop(thread.target_id)  # else memory grows for some hundred threads
 
     def _copy_chunk(
         self, thread: _Thread, found: dict[Place, CheckpointTuple], paths: TaskPaths, compare: Compare | None

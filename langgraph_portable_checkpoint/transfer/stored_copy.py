@@ -27,10 +27,9 @@ class StoredCopy:
         core, parts = self.target._core, self.parts(target_id)
         head = self.outline.head if "turns" in parts else self.outline.head.without_turn_log()
         load = yield Run(self.target, whole.begin_load(core, target_id, head, key=key))
-        for part in parts:
-            for names in self.outline.pages(part):
-                page = yield Run(self.source, paged.read_page(self.source._core, self.outline, part, names))
-                yield Run(self.target, whole.stage(core, load, {part: page}))
+        for wanted in self.outline.steps(parts):
+            page = yield Run(self.source, paged.read_pages(self.source._core, self.outline, wanted))
+            yield Run(self.target, whole.stage(core, load, page))
         yield Run(self.target, whole.commit(core, load))
 
     def differing(self, target_id: str) -> Moves[list[str]]:

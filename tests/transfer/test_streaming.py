@@ -93,13 +93,13 @@ class _Busy:
         self.saver = saver
         self.times = times
         self.moments = [contents(saver, "t")]
-        self._read_page = paged.read_page
+        self._read_pages = paged.read_pages
 
-    def read_page(self, core: Any, outline: Any, part: str, names: Any) -> Any:
-        if part == "ckpts" and self.times:
+    def read_pages(self, core: Any, outline: Any, wanted: Any) -> Any:
+        if "ckpts" in wanted and self.times:
             self.times -= 1
             self._go_on()
-        return (yield from self._read_page(core, outline, part, names))
+        return (yield from self._read_pages(core, outline, wanted))
 
     def _go_on(self) -> None:
         head = self.saver.get_tuple(config("t"))
@@ -120,7 +120,8 @@ def test_a_thread_at_work_is_read_as_it_was_at_one_moment(
     put_chain(source, "t", turns=40)
     busy = _Busy(source, times)
     with monkeypatch.context() as patched:
-        patched.setattr(paged, "read_page", busy.read_page)
+        patched.setattr(paged, "PAGE_BYTES", 4000)
+        patched.setattr(paged, "read_pages", busy.read_pages)
         if way == "backup":
             backup(source, file)
         elif way == "copy_threads":

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha1
+from itertools import islice
 from typing import Any, Final
 
 from ...envelope.turn_wire import dump_turn, load_turn
@@ -53,14 +54,23 @@ class Outline:
 
     def pages(self, part: str, names: Iterable[bytes] | None = None) -> Iterator[list[bytes]]:
         """Cut fields of a part into pages by their sizes; a page may hold one large value."""
-        sizes, size = self.sizes[part], 0
-        page: list[bytes] = []
-        for name in sizes if names is None else names:
-            if page and (size + sizes[name] > PAGE_BYTES or len(page) >= PAGE_FIELDS):
+        return (
+            page[part] for page in self._cut((part, name) for name in (self.sizes[part] if names is None else names))
+        )
+
+    def steps(self, parts: Iterable[str] = PARTS) -> Iterator[dict[str, list[bytes]]]:
+        """Cut several parts into pages, one after the other; a page may hold fields of some of them."""
+        return self._cut((part, name) for part in parts for name in self.sizes[part])
+
+    def _cut(self, fields: Iterable[tuple[str, bytes]]) -> Iterator[dict[str, list[bytes]]]:
+        page: dict[str, list[bytes]] = {}
+        size = count = 0
+        for part, name in fields:
+            if page and (size + self.sizes[part][name] > PAGE_BYTES or count >= PAGE_FIELDS):
                 yield page
-                page, size = [], 0
-            page.append(name)
-            size += sizes[name]
+                page, size, count = {}, 0, 0
+            page.setdefault(part, []).append(name)
+            size, count = size + self.sizes[part][name], count + 1
         if page:
             yield page
 
@@ -83,10 +93,16 @@ def outline_thread(core: Core, thread_id: str) -> Program[Outline | None]:
         {part: {name: size for name, (size, _) in parts[part].items()} for part in PARTS},
         {part: {name: mark for name, (_, mark) in parts[part].items()} for part in PARTS},
     )
-    for part in ("writes", "turns"):
-        newest = sorted(made.sizes[part], key=_age)[-HOT_FIELDS:]
-        made.hot[part] = yield from read_page(core, made, part, newest)
+    made.hot.update((yield from read_pages(core, made, _hot(made))))
     return made
+
+
+def _hot(outline: Outline) -> Mapping[str, Sequence[bytes]]:
+    """Choose what is read together with the outline: all of a small thread, and what a graph at work changes."""
+    steps = list(islice(outline.steps(), 2))
+    if len(steps) < 2:
+        return steps[0] if steps else {}
+    return {part: sorted(outline.sizes[part], key=_age)[-HOT_FIELDS:] for part in ("writes", "turns")}
 
 
 def nothing(thread_id: str) -> Outline:
@@ -129,28 +145,41 @@ def _age(name: bytes) -> tuple[int, bytes]:
 
 
 def read_page(core: Core, outline: Outline, part: str, names: Sequence[bytes]) -> Program[dict[bytes, bytes]]:
+    """Read some fields of one part; see `read_pages`."""
+    return (yield from read_pages(core, outline, {part: names}))[part]
+
+
+def read_pages(
+    core: Core, outline: Outline, wanted: Mapping[str, Sequence[bytes]]
+) -> Program[dict[str, dict[bytes, bytes]]]:
     """Read some fields of a thread as they were when the outline was made. One round trip, none for what is known.
 
     Raises:
         ThreadChangedError: one of them is not there any more, or not as it was.
     """
-    known = outline.hot.get(part, {})
-    asked = [name for name in names if name not in known]
-    if not asked:
-        return {name: known[name] for name in names}
-    key = core.layout.thread(outline.thread_id)[THREAD_PARTS.index(part)]
-    (values,) = yield Batch((Command(("HMGET", key, *asked)),))
-    found = dict(zip(asked, values, strict=True))
-    for name, data in found.items():
-        if data is None or _mark(part, data) != outline.marks[part][name]:
+    keys, hot = core.layout.thread(outline.thread_id), outline.hot
+    asked = {part: [name for name in names if name not in hot.get(part, {})] for part, names in wanted.items()}
+    asked = {part: names for part, names in asked.items() if names}
+    calls = tuple(Command(("HMGET", keys[THREAD_PARTS.index(part)], *names)) for part, names in asked.items())
+    replies = (yield Batch(calls)) if calls else ()
+    read: dict[str, dict[bytes, Any]] = {
+        part: dict(zip(names, values, strict=True))
+        for (part, names), values in zip(asked.items(), replies, strict=True)
+    }
+    for part, values in read.items():
+        if any(data is None or _mark(part, data) != outline.marks[part][name] for name, data in values.items()):
             raise ThreadChangedError(outline.thread_id)
-    return {name: known[name] if name in known else found[name] for name in names}
+    return {part: {name: _either(name, read.get(part), hot.get(part)) for name in wanted[part]} for part in wanted}
+
+
+def _either(name: bytes, read: Mapping[bytes, bytes] | None, hot: Mapping[bytes, bytes] | None) -> bytes:
+    return read[name] if read is not None and name in read else (hot or {})[name]
 
 
 def copy_thread(core: Core, source: str, target: str) -> Program[None]:
     """Copy a whole thread; readers of the target see nothing before all of it is there. Memory holds a few pages.
 
-    Round trips: 6, and 2 for each page of each part.
+    Round trips: 6, and 2 for each further page.
 
     Raises:
         ThreadNotFoundError: the source does not exist.
@@ -169,10 +198,11 @@ def _copy_outlined(core: Core, outline: Outline, target: str) -> Program[None]:
     source, head = outline.thread_id, outline.head
     view = core.view_of(head.generation, head.key, source)
     load = yield from begin_load(core, target, head, key=core.reseal_key(head.key, source, target))
-    for part in PARTS:
-        for names in outline.pages(part):
-            page = yield from read_page(core, outline, part, names)
-            yield from stage(core, load, {part: _renamed(view, page, source, target) if part == "turns" else page})
+    for wanted in outline.steps():
+        page = yield from read_pages(core, outline, wanted)
+        if "turns" in page:
+            page["turns"] = _renamed(view, page["turns"], source, target)
+        yield from stage(core, load, page)
     yield from commit(core, load)
 
 
