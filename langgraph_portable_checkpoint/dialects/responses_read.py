@@ -259,7 +259,7 @@ def _text(native: Mapping[str, Any]) -> Block | None:
 
 def _citation(native: Mapping[str, Any]) -> dict[str, Any]:
     """Read an annotation in LangChain's v1 shape; what has no place there stays under its extras."""
-    known = {"title", "url", "start_index", "end_index"}
+    known = ("url", "title", "start_index", "end_index")
     citation = {key: native[key] for key in known if native.get(key) is not None}
     extras = {key: value for key, value in native.items() if key not in known}
     return {"type": "citation", **citation, "extras": extras}
