@@ -149,7 +149,12 @@ def _proven(envelope: dict[str, Any], module: str, name: str, *, truth: dict[str
         rebuilt = rebuild(envelope, id=None, loads=lambda data: data)
     except UNPROVABLE:
         return False
-    return rebuilt[:2] == (module, name) and _msgpack_enc(rebuilt[2]) == _msgpack_enc(truth)
+    # In the frame that reading puts around them: else values could be nested one level deeper than can be read.
+    return _framed(*rebuilt) == _framed(module, name, truth)
+
+
+def _framed(module: str, name: str, fields: dict[str, Any]) -> bytes:
+    return bytes(_msgpack_enc((module, name, fields)))
 
 
 def _patch(envelope: dict[str, Any], plain: PlainDump) -> None:

@@ -81,7 +81,7 @@ def is_heavy(message: BaseMessage) -> bool:
     """Tell whether a message may hold media, so that its fields are too long to be compared whole at every step."""
     content = message.content
     if type(content) is not list:
-        return len(content) > HEAVY_TEXT
+        return isinstance(content, str) and len(content) > HEAVY_TEXT
     return any(type(block) is dict and block.get("type") not in _LIGHT_BLOCKS for block in content)
 
 

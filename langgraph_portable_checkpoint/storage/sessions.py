@@ -3,6 +3,9 @@
 redis-py asks the operating system at each loan whether the connection is still open. In a process whose other threads
 compute, each such question waits for its turn: about a quarter of a short call. A connection used a moment ago is taken
 to be open; when it is not, the call fails and is repeated on a new one, as one is whose connection breaks meanwhile.
+
+Only a connection whose reply was read to its end is kept. A call that ends otherwise, by Ctrl-C or a time limit, may
+leave its reply unread, and the next call would take it for its own.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ import os
 from collections.abc import Callable
 from time import monotonic
 from typing import Any, Final
+
+from redis.exceptions import ResponseError
 
 MAX_KEPT: Final = 8
 FRESH_SECONDS: Final = 1.0
@@ -38,17 +43,18 @@ class Sessions:
         """Run one command; raises what the client raises."""
         session = self._take()
         try:
-            return session.execute_command(*args, **options)
-        finally:
-            if len(self._kept) < self._limit:
-                self._kept.append((session, self._clock()))
-            else:
-                session.close()
+            reply = session.execute_command(*args, **options)
+        except ResponseError:  # a reply, too
+            self._keep(session)
+            raise
+        except BaseException:
+            _drop(session)
+            raise
+        self._keep(session)
+        return reply
 
     def _take(self) -> Any:
-        if self._process_id != os.getpid():  # a fork: the parent goes on using these connections
-            self._process_id = os.getpid()
-            self._kept = []
+        self._forget_parents()
         try:
             session, used = self._kept.pop()
         except IndexError:
@@ -58,12 +64,34 @@ class Sessions:
         session.close()
         return self.client.client()
 
+    def _keep(self, session: Any) -> None:
+        if len(self._kept) < self._limit:
+            self._kept.append((session, self._clock()))
+        else:
+            session.close()
+
+    def _forget_parents(self) -> None:
+        """Let go of a parent process's connections, which it goes on using."""
+        if self._process_id != os.getpid():
+            self._process_id = os.getpid()
+            for session, _ in self._kept:
+                session.connection = None
+            self._kept = []
+
     def pipeline(self, **options: Any) -> Any:
         """Make a pipeline, which borrows from the pool."""
         return self.client.pipeline(**options)
 
     def close(self) -> None:
         """Give back what is kept."""
+        self._forget_parents()
         kept, self._kept = self._kept, []
         for session, _ in kept:
             session.close()
+
+
+def _drop(session: Any) -> None:
+    """Cut a connection that may have a reply on its way, and give it back to the pool."""
+    if session.connection is not None:
+        session.connection.disconnect()
+    session.close()

@@ -156,3 +156,48 @@ def test_closed_saver_leaves_no_connection_open(server: Room) -> None:
         chain(Calls(), saver, "t", 3)
         assert connections(server) > before
     assert connections(server) == before
+
+
+class CutOff(BaseException):
+    """Stands for what a signal handler raises: Ctrl-C, a time limit."""
+
+
+def test_call_cut_off_before_its_reply_was_read_does_not_leave_it_to_the_next(server: Room) -> None:
+    with pool_of(server) as client:
+        sessions = Sessions(client)
+        sessions.execute_command("SET", "a", "first")
+        with patch.object(redis.Redis, "parse_response", side_effect=CutOff), pytest.raises(CutOff):
+            sessions.execute_command("GET", "a")
+        sessions.execute_command("SET", "b", "second")
+        assert sessions.execute_command("GET", "b") == b"second"
+        sessions.close()
+        assert client.connection_pool.pool.qsize() == 64
+
+
+def test_saver_answers_of_the_thread_that_was_asked_after_an_interrupt(server: Room) -> None:
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        for name in ("bob", "carol"):
+            chain(Calls(), saver, name, 2 if name == "bob" else 3)
+        with patch.object(redis.Redis, "parse_response", side_effect=CutOff), pytest.raises(CutOff):
+            saver.get_tuple(config("bob"))
+        found = saver.get_tuple(config("carol"))
+        assert found is not None
+        assert found.checkpoint["channel_values"] == {"n": 2}
+
+
+@pytest.mark.parametrize("used_first", [False, True])
+def test_child_process_may_close_what_it_inherited(server: Room, used_first: bool) -> None:
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        place = chain(Calls(), saver, "t", 2)[-1]
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                if used_first:
+                    saver.get_tuple(place)
+                saver.close()
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+        assert saver.get_tuple(place) is not None
