@@ -132,6 +132,12 @@ class Flats:
         """Find the flat form of a channel of the thread with this generation."""
         return self._flats.get((generation, ns, channel))
 
+    def drop(self, generation: bytes) -> None:
+        """Forget the conversations of the thread with this generation."""
+        with self._lock:
+            for key in [key for key in self._flats if key[0] == generation]:
+                self._bytes -= len(self._flats.pop(key)[0].body)
+
     def put(self, generation: bytes, ns: str, channel: str, *, flat: Flat, entries: list[Entry]) -> None:
         """Replace the flat form of a channel."""
         key = (generation, ns, channel)

@@ -141,6 +141,30 @@ local function store_pairs(key, at)
   return last + 1
 end
 
+-- Mark the names of counted pairs of ARGV from position `at`; returns the position after them.
+local function mark_pairs(at, seen)
+  local last = at + 2 * tonumber(ARGV[at])
+  for i = at + 1, last, 2 do seen[ARGV[i]] = true end
+  return last + 1
+end
+
+-- Tell whether something that a call builds on is not there: the server has lost what it had confirmed, as after a
+-- failover to a replica that lagged, or after a snapshot was put back. What is there brings along all that it names.
+-- `at`: counted pairs of blobs, media and items that the call brings; `sent`: refs of blobs that came before;
+-- push_rest(wanted, seen, at) adds the refs of what follows.
+local function builds_on_lost(at, sent, push_rest)
+  local seen, wanted = {}, {}
+  for i = 1, #sent, 16 do seen[string.sub(sent, i, i + 15)] = true end
+  local items = mark_pairs(mark_pairs(at, seen), seen)
+  local after = mark_pairs(items, seen)
+  for i = items + 2, after - 1, 2 do push_refs(ARGV[i], wanted, seen) end
+  push_rest(wanted, seen, after)
+  for _, ref in ipairs(wanted) do
+    if redis.call('HEXISTS', ITEMS, ref) == 0 and redis.call('HEXISTS', MEDIA, ref) == 0 then return true end
+  end
+  return false
+end
+
 -- Take back blobs that came just before, in the same transaction; those that the thread had are in its media table.
 local function take_back(sent)
   for at = 1, #sent, 16 do

@@ -6,7 +6,7 @@
 --   then counted pairs for other blobs, media, items; then counted pairs for turns, a counted list of turns to drop
 --   and the number of turns; or -1 to leave the turn log alone.
 -- Reply: {'ok', generation, head before, turn log applied '1'/'0'} | {'stale', generation, key} | {'deleted'}
---   | {'leased'} | {'conflict', head}. Nothing is stored unless the reply is 'ok'.
+--   | {'leased'} | {'conflict', head} | {'lost'} where items are gone that it builds on. Nothing is stored unless the reply is 'ok'.
 local ns, place, parent = ARGV[5], ARGV[5] .. '\0' .. ARGV[6], ARGV[7]
 return with_sent(ARGV[14], function()
   if lease_refuses(ARGV[10]) then return {'leased'} end
@@ -18,6 +18,8 @@ return with_sent(ARGV[14], function()
   check_types()
   local differs = agree(ARGV[1], ARGV[2], ARGV[3], ARGV[4])
   if differs then return differs end
+  local function push_record(wanted, seen) push_refs(ARGV[8], wanted, seen) end
+  if ARGV[1] ~= '' and builds_on_lost(15, ARGV[14], push_record) then return {'lost'} end
   note_holder(ARGV[10])
   local at = store_pairs(BLOBS, 15)
   at = store_pairs(MEDIA, at)

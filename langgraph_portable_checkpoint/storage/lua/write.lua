@@ -5,7 +5,8 @@
 --   key, 'set' | 'keep', frame; then '' or a turn log place, turn number,
 --   turn record, and the SHA-1 in hex of the record that it replaces.
 -- 'keep' leaves a write that is already there under the same key; 'set' replaces it.
--- Reply: {'ok', generation, turn record written '1'/'0'} | {'stale', generation, key} | {'deleted'} | {'leased'}. Nothing is stored unless 'ok'.
+-- Reply: {'ok', generation, turn record written '1'/'0'} | {'stale', generation, key} | {'deleted'} | {'leased'}
+--   | {'lost'} where items are gone that it builds on. Nothing is stored unless 'ok'.
 local place = ARGV[5] .. '\0' .. ARGV[6]
 return with_sent(ARGV[10], function()
   if lease_refuses(ARGV[8]) then return {'leased'} end
@@ -15,6 +16,10 @@ return with_sent(ARGV[10], function()
   check_types()
   local differs = agree(ARGV[1], ARGV[2], ARGV[3], ARGV[4])
   if differs then return differs end
+  local function push_writes(wanted, seen, first)
+    for i = 1, tonumber(ARGV[first]) do push_frames(ARGV[first + 3 * i], wanted, seen) end
+  end
+  if ARGV[1] ~= '' and builds_on_lost(11, ARGV[10], push_writes) then return {'lost'} end
   note_holder(ARGV[8])
   local at = store_pairs(BLOBS, 11)
   at = store_pairs(MEDIA, at)

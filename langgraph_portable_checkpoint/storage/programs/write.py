@@ -52,10 +52,11 @@ def put(
         The place of the head before, b"" if there was none.
     """
     core.check_open()
+    whole = False
     for _ in range(MAX_ATTEMPTS):
         view, fresh, parent = yield from _parent(core, thread_id, checkpoint_ns, parent_id)
         call = _Put(core, view, thread_id, checkpoint_ns, checkpoint, parent_id, codec)
-        values = call.encode(new_versions, parent)
+        values = call.encode(new_versions, None if whole else parent)
         turns = None
         if checkpoint_ns == "":
             turns = yield from call.turns(values, run_id=metadata.get("run_id"), fresh=fresh)
@@ -81,7 +82,8 @@ def put(
                 core.views.stops.pop((thread_id, call.place), None)
                 yield from settle_stop(core, thread_id, call.place)
             return reply[2]  # type: ignore[no-any-return]
-        adopt(core, reply, thread_id)
+        whole = whole or reply[0] == b"lost"
+        adopt(core, reply, thread_id, view)
     raise _restless(thread_id)
 
 
@@ -105,10 +107,13 @@ def _restless(thread_id: str) -> ConflictError:
     )
 
 
-def adopt(core: Core, reply: list[bytes], thread_id: str) -> None:
-    """Take over what a "stale" answer says of the thread."""
+def adopt(core: Core, reply: list[bytes], thread_id: str, view: ThreadView) -> None:
+    """Take over what a "stale" answer says of the thread; after "lost", rely on nothing that was known of it."""
     core.views.deleted.pop(thread_id, None)
-    if reply[1]:
+    if reply[0] == b"lost":
+        core.flats.drop(view.generation)
+        core.views.drop(thread_id)
+    elif reply[1]:
         core.view_of(reply[1], reply[2], thread_id)
     else:
         core.views.drop(thread_id)
@@ -351,7 +356,7 @@ def put_writes(
             elif stop:
                 yield from settle_stop(core, thread_id, place)
             return
-        adopt(core, reply, thread_id)
+        adopt(core, reply, thread_id, view)
     raise _restless(thread_id)
 
 
