@@ -1,7 +1,7 @@
 """One run: every saver drives its own thread of the same conversation, turn by turn, in turns.
 
-A *lane* is one saver with its own server (or file) and its own compiled graph. All lanes take turn 0, then all take turn 1, and
-so on, each time beginning with another lane: whatever else the machine does hits them alike. At the asked
+A *lane* is one saver with its own server (or file) and its own compiled graph. All lanes take ten turns, then all take the next ten,
+and so on, each time beginning with another lane: whatever else the machine does hits them alike. At the asked
 thread lengths a lane is read out. A lane that outgrows its limits stops there, and says why.
 """
 
@@ -24,6 +24,8 @@ from benchmarks.meters import ClientTraffic, Footprint, SaverCpu, ServerCounters
 from benchmarks.savers import Contender, Place, Saver
 
 WINDOW_TURNS = 10
+TURNS_AT_A_TIME = 10
+"""One at a time, each lane would find its server's core asleep and the caches full of the other lanes' threads."""
 WARM_READS = 15
 COLD_READS = 5
 LIMIT_CHECK_TURNS = 10
@@ -302,20 +304,17 @@ def run_lanes(lanes: Sequence[Lane], lengths: Iterable[int], *, limits: Limits, 
     for lane in lanes:
         lane.resume_counting()
         lane.mark()
-    for turn in range(1, read_at[-1] + 1):
-        for lane in _running(lanes, first=turn):
-            lane.take_turn()
-            if turn in mark_at or turn in read_at:
-                lane.mark()
-            if turn in sample_at:
-                lane.mark()
-                lane.sample_size()
-            if turn in read_at:
-                readings.append(lane.read_out())
-                say(f"{lane.contender.name}: {turn} turns in {sum(cost.wall_seconds for cost in lane.costs):.1f} s")
-            lane.stop_if_beyond(limits)
-            if lane.stopped:
-                say(f"{lane.contender.name} stopped {lane.stopped}")
+    for block, first in enumerate(range(1, read_at[-1] + 1, TURNS_AT_A_TIME)):
+        for lane in _running(lanes, first=block):
+            for turn in range(first, min(first + TURNS_AT_A_TIME, read_at[-1] + 1)):
+                _drive(lane, turn, mark=turn in mark_at or turn in read_at, sample=turn in sample_at)
+                if turn in read_at:
+                    readings.append(lane.read_out())
+                    say(f"{lane.contender.name}: {turn} turns in {sum(cost.wall_seconds for cost in lane.costs):.1f} s")
+                lane.stop_if_beyond(limits)
+                if lane.stopped:
+                    say(f"{lane.contender.name} stopped {lane.stopped}")
+                    break
     return Run(
         readings=tuple(readings),
         sizes={lane.contender.name: dict(sorted(lane.sizes.items())) for lane in lanes},
@@ -323,6 +322,14 @@ def run_lanes(lanes: Sequence[Lane], lengths: Iterable[int], *, limits: Limits, 
         stopped={lane.contender.name: lane.stopped for lane in lanes if lane.stopped and _cut(lane, read_at[-1])},
         servers={lane.contender.name: lane.server_name for lane in lanes},
     )
+
+
+def _drive(lane: Lane, turn: int, *, mark: bool, sample: bool) -> None:
+    lane.take_turn()
+    if mark or sample:
+        lane.mark()
+    if sample:
+        lane.sample_size()
 
 
 def _cut(lane: Lane, last: int) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.conversation import CHECKPOINTS_PER_TURN, MESSAGES_PER_TURN, TEXT_BYTES
-from benchmarks.lanes import WINDOW_TURNS, Reading, Run
+from benchmarks.lanes import TURNS_AT_A_TIME, WINDOW_TURNS, Reading, Run
 from benchmarks.savers import OURS, REFERENCE
 
 NOTHING = "–"
@@ -109,7 +109,7 @@ _METHOD = f"""\
 
 Every saver gets the same compiled graph: a scripted chat model asks for one tool per question and then answers. A turn is one
 `{{call}}`, {MESSAGES_PER_TURN} messages of {TEXT_BYTES} bytes of text each (all different) and {CHECKPOINTS_PER_TURN} checkpoints. All savers run in one process and in one run,
-each on a fresh server of its own, and take turns turn by turn, in rotating order; each thread was driven {{repeats}}, and
+each on a fresh server of its own, and take {TURNS_AT_A_TIME} turns at a time, in rotating order; each thread was driven {{repeats}}, and
 times are medians. Read times as ratios: only numbers of one table were taken under equal conditions.
 
 - **CPU of the process**: engine, scripted model and saver together; other programs on the machine disturb it least.
