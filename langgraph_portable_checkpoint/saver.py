@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar, cast
@@ -22,7 +23,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol, maybe_add_typed_methods
 
 from .conversation import ConversationMethods
-from .errors import InvalidIdError
+from .errors import InvalidIdError, PortableCheckpointError, SaverClosedError, ServerUnavailableError
 from .media.cache import BlobCache
 from .media.calls import DEFAULT_TIMEOUT_SECONDS, StoreCalls
 from .media.directory import DirectoryMediaStore
@@ -48,6 +49,7 @@ T = TypeVar("T")
 Version = int | float | str
 OnConflict = Literal["allow", "warn", "raise"]
 DEFAULT_PREFIX: Final = "lpc"
+CLOSED_MEANWHILE: Final = "this saver was closed in the middle of the call, which may have been carried out or not"
 
 
 class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[Any]):
@@ -174,7 +176,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
         """Do nothing; there is nothing to set up."""
 
     def close(self) -> None:
-        """Close what this saver opened; further calls raise SaverClosedError."""
+        """Close what this saver opened; further calls, and those that this cuts off, raise SaverClosedError."""
         if not self._core.closed:
             self._core.closed = True
             self._clients.close()
@@ -204,14 +206,29 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
         await self.aclose()
 
     def _run(self, program: Program[T]) -> T:
-        self._core.check_open()
-        return BlockingDriver(self._clients.calling(), self._store_calls).run(program)
+        with self._open():
+            return BlockingDriver(self._clients.calling(), self._store_calls).run(program)
 
     async def _arun(self, program: Program[T]) -> T:
+        with self._open():
+            if not self._clients.can_await:
+                return await asyncio.to_thread(self._run, program)
+            return await AsyncDriver(await self._clients.asynchronous(), self._store_calls).run(program)
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        """Refuse a call on a closed saver, and name the reason where one fails because the saver is closed meanwhile.
+
+        A client library whose connections are taken away in the middle of a call raises all sorts of errors.
+        """
         self._core.check_open()
-        if not self._clients.can_await:
-            return await asyncio.to_thread(self._run, program)
-        return await AsyncDriver(await self._clients.asynchronous(), self._store_calls).run(program)
+        try:
+            yield
+        except Exception as error:
+            told = isinstance(error, PortableCheckpointError) and not isinstance(error, ServerUnavailableError)
+            if told or not self._core.closed:
+                raise
+            raise SaverClosedError(CLOSED_MEANWHILE) from error
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read a checkpoint: the one named in the config, or the head of its namespace.
