@@ -226,7 +226,7 @@ class ConversationMethods(ArchiveMethods, TruncateMethods):
         """Hold a thread for one turn: nobody else's writes are accepted meanwhile.
 
         The lease is renewed while held, freed on exit, and expires after a crash. An exception that leaves the block
-        is recorded in the turn that was going on. A process forked in the block does not hold it.
+        is recorded in the turn that was going on. A process forked in the block holds nothing.
 
         Args:
             config: A config or a thread id.

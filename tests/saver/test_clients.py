@@ -183,6 +183,33 @@ def test_what_the_server_answered_is_told_although_the_saver_was_closed_meanwhil
         calls.get_tuple(saver_that_fails(error, closed=True), config("t"))
 
 
+EXHAUSTED: dict[str, Callable[[Room], Any]] = {
+    "redis": lambda room: redis.Redis.from_url(room.url, max_connections=1),
+    "redis, blocking pool": lambda room: redis.Redis.from_pool(
+        redis.BlockingConnectionPool.from_url(room.url, max_connections=1, timeout=0.01)
+    ),
+    "valkey": lambda room: valkey.Valkey.from_url(room.url, max_connections=1),
+}
+
+
+@pytest.mark.parametrize("kind", EXHAUSTED)
+def test_exhausted_pool_is_told_as_one_and_not_as_a_server_out_of_reach(server: Room, kind: str) -> None:
+    with EXHAUSTED[kind](server) as client:
+        saver = PortableRedisSaver(client, prefix=server.prefix)
+        advice = r"All connections .* max_connections, .* BlockingConnectionPool"
+        with client.client(), pytest.raises(errors.ServerUnavailableError, match=advice) as caught:
+            saver.get_tuple(config("t"))
+        assert "reached" not in str(caught.value)
+        assert saver.get_tuple(config("t")) is None
+
+
+@pytest.mark.parametrize("library", [redis, valkey], ids=["redis", "valkey"])
+def test_exhausted_pool_of_a_cluster_client_is_told_although_its_error_has_no_words(library: Any) -> None:
+    saver = saver_that_fails(library.exceptions.MaxConnectionsError(), closed=False)
+    with pytest.raises(errors.ServerUnavailableError, match="max_connections"):
+        saver.get_tuple(config("t"))
+
+
 def test_building_a_saver_connects_to_nothing() -> None:
     saver = PortableRedisSaver.from_url("redis://203.0.113.1:1")
     saver.close()
