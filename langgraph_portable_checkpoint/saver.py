@@ -177,17 +177,27 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
 
     def close(self) -> None:
         """Close what this saver opened; further calls, and those that this cuts off, raise SaverClosedError."""
-        if not self._core.closed:
-            self._core.closed = True
-            self._clients.close()
-            if self._on_close is not None:
-                self._on_close()
+        if self._shut():
+            self._let_go()
 
     async def aclose(self) -> None:
         """Close what this saver opened, the running loop's client in good order."""
-        if not self._core.closed:
-            await self._clients.aclose()
-            self.close()
+        if self._shut():
+            try:
+                await self._clients.aclose()
+            finally:
+                self._let_go()
+
+    def _shut(self) -> bool:
+        """Refuse calls from now on, here and on savers that share the connections; False if that was so before."""
+        was_open = not self._clients.closed
+        self._clients.closed = self._core.closed = True
+        return was_open
+
+    def _let_go(self) -> None:
+        self._clients.close()
+        if self._on_close is not None:
+            self._on_close()
 
     def __enter__(self) -> Self:
         return self
@@ -221,12 +231,13 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
 
         A client library whose connections are taken away in the middle of a call raises all sorts of errors.
         """
-        self._core.check_open()
+        if self._clients.closed:
+            raise SaverClosedError
         try:
             yield
         except Exception as error:
             told = isinstance(error, PortableCheckpointError) and not isinstance(error, ServerUnavailableError)
-            if told or not self._core.closed:
+            if told or not self._clients.closed:
                 raise
             raise SaverClosedError(CLOSED_MEANWHILE) from error
 
@@ -479,7 +490,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
         return current + 1
 
     def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> BaseCheckpointSaver[Any]:
-        """Return a saver on the same connections that may also read back these types."""
+        """Return a saver on the same connections, closed with this one, that may also read back these types."""
         clone = cast(PortableRedisSaver, super().with_allowlist(extra_allowlist))
         if clone is not self:
             clone.serde = maybe_add_typed_methods(clone.serde)

@@ -183,6 +183,30 @@ def test_what_the_server_answered_is_told_although_the_saver_was_closed_meanwhil
         calls.get_tuple(saver_that_fails(error, closed=True), config("t"))
 
 
+@pytest.mark.parametrize("closing", [0, 1])
+def test_savers_on_the_same_connections_are_closed_together(server: Room, calls: Calls, closing: int) -> None:
+    saver = PortableRedisSaver.from_url(server.url, prefix=server.prefix)
+    pair = saver, saver.with_allowlist([("a", "B")])
+    assert pair[0] is not pair[1]
+    calls.run(pair[closing], "close")
+    for each in pair:
+        with pytest.raises(errors.SaverClosedError):
+            calls.get_tuple(each, config("t"))
+
+
+async def test_calls_are_refused_from_the_beginning_of_an_aclose(server: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    saver = PortableRedisSaver.from_url(server.url, prefix=server.prefix)
+    close_clients = saver._clients.aclose
+
+    async def call_meanwhile() -> None:
+        with pytest.raises(errors.SaverClosedError):
+            await saver.aget_tuple(config("t"))
+        await close_clients()
+
+    monkeypatch.setattr(saver._clients, "aclose", call_meanwhile)
+    await saver.aclose()
+
+
 EXHAUSTED: dict[str, Callable[[Room], Any]] = {
     "redis": lambda room: redis.Redis.from_url(room.url, max_connections=1),
     "redis, blocking pool": lambda room: redis.Redis.from_pool(
