@@ -7,6 +7,7 @@ handed in to fold channels that are stored as deltas.
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import threading
 import time
@@ -39,9 +40,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 POLL_SECONDS: Final = 0.05
-TOKENS: ContextVar[dict[tuple[int, str, str], bytes] | None] = ContextVar("portable_checkpoint_leases", default=None)
-"""Tokens of the leases that this context holds, by connections, prefix and thread; inherited by the tasks and threads
-that a graph run starts."""
+TOKENS: ContextVar[dict[tuple[int, int, str, str], bytes] | None] = ContextVar(
+    "portable_checkpoint_leases", default=None
+)
+"""Tokens of the leases that this context holds, by process, connections, prefix and thread; inherited by the tasks and
+threads that a graph run starts. A forked child inherits them, too, and is another client all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,12 @@ class Lease:
         self.thread_id = thread_id
         self.token = token
         self.lost = False
+        self._process_id = os.getpid()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process took it, and not the one that this was forked from."""
+        return self._process_id == os.getpid()
 
 
 class ConversationMethods(ArchiveMethods, TruncateMethods):
@@ -217,7 +226,7 @@ class ConversationMethods(ArchiveMethods, TruncateMethods):
         """Hold a thread for one turn: nobody else's writes are accepted meanwhile.
 
         The lease is renewed while held, freed on exit, and expires after a crash. An exception that leaves the block
-        is recorded in the turn that was going on.
+        is recorded in the turn that was going on. A process forked in the block holds nothing.
 
         Args:
             config: A config or a thread id.
@@ -240,18 +249,20 @@ class ConversationMethods(ArchiveMethods, TruncateMethods):
         try:
             yield held
         except BaseException as error:
-            with suppress(StorageError):
-                self._run(reading.fail_turn(self._core, held.thread_id, error))
+            if held.is_ours:
+                with suppress(StorageError):
+                    self._run(reading.fail_turn(self._core, held.thread_id, error))
             raise
         finally:
             TOKENS.reset(outer)
             stop.set()
             renewer.join()
-            with suppress(StorageError):
-                self._run(lease.free_lease(self._core, held.thread_id, held.token))
+            if held.is_ours:
+                with suppress(StorageError):
+                    self._run(lease.free_lease(self._core, held.thread_id, held.token))
 
-    def _lease_name(self, thread_id: str) -> tuple[int, str, str]:
-        return id(self._clients), self._core.layout.prefix, thread_id
+    def _lease_name(self, thread_id: str) -> tuple[int, int, str, str]:
+        return os.getpid(), id(self._clients), self._core.layout.prefix, thread_id
 
     def _token(self, thread_id: str) -> bytes:
         """Return what this context's writes to a thread show: the token of the lease that it took with this saver."""
@@ -282,14 +293,16 @@ class ConversationMethods(ArchiveMethods, TruncateMethods):
         try:
             yield held
         except BaseException as error:
-            with suppress(StorageError):
-                await self._arun(reading.fail_turn(self._core, held.thread_id, error))
+            if held.is_ours:
+                with suppress(StorageError):
+                    await self._arun(reading.fail_turn(self._core, held.thread_id, error))
             raise
         finally:
             TOKENS.reset(outer)
             renewer.cancel()
-            with suppress(StorageError):
-                await self._arun(lease.free_lease(self._core, held.thread_id, held.token))
+            if held.is_ours:
+                with suppress(StorageError):
+                    await self._arun(lease.free_lease(self._core, held.thread_id, held.token))
 
     async def _arenew(self, held: Lease, ttl_ms: int) -> None:
         while True:

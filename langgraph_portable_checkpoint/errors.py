@@ -130,10 +130,8 @@ class BranchWarning(UserWarning):
 class SaverClosedError(PortableCheckpointError, RuntimeError):
     """The saver was closed."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "this saver is closed. Build it once for the life of the application; close it after the last graph run."
-        )
+    def __init__(self, what: str = "this saver is closed") -> None:
+        super().__init__(f"{what}. Build it once for the life of the application; close it after the last graph run.")
 
 
 class ClientMissingError(PortableCheckpointError, TypeError):

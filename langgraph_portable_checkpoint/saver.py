@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar, cast
@@ -22,7 +23,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol, maybe_add_typed_methods
 
 from .conversation import ConversationMethods
-from .errors import InvalidIdError
+from .errors import InvalidIdError, PortableCheckpointError, SaverClosedError, ServerUnavailableError
 from .media.cache import BlobCache
 from .media.calls import DEFAULT_TIMEOUT_SECONDS, StoreCalls
 from .media.directory import DirectoryMediaStore
@@ -48,6 +49,7 @@ T = TypeVar("T")
 Version = int | float | str
 OnConflict = Literal["allow", "warn", "raise"]
 DEFAULT_PREFIX: Final = "lpc"
+CLOSED_MEANWHILE: Final = "this saver was closed in the middle of the call, which may have been carried out or not"
 
 
 class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[Any]):
@@ -174,18 +176,28 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
         """Do nothing; there is nothing to set up."""
 
     def close(self) -> None:
-        """Close what this saver opened; further calls raise SaverClosedError."""
-        if not self._core.closed:
-            self._core.closed = True
-            self._clients.close()
-            if self._on_close is not None:
-                self._on_close()
+        """Close what this saver opened; further calls, and those that this cuts off, raise SaverClosedError."""
+        if self._shut():
+            self._let_go()
 
     async def aclose(self) -> None:
         """Close what this saver opened, the running loop's client in good order."""
-        if not self._core.closed:
-            await self._clients.aclose()
-            self.close()
+        if self._shut():
+            try:
+                await self._clients.aclose()
+            finally:
+                self._let_go()
+
+    def _shut(self) -> bool:
+        """Refuse calls from now on, here and on savers that share the connections; False if that was so before."""
+        was_open = not self._clients.closed
+        self._clients.closed = self._core.closed = True
+        return was_open
+
+    def _let_go(self) -> None:
+        self._clients.close()
+        if self._on_close is not None:
+            self._on_close()
 
     def __enter__(self) -> Self:
         return self
@@ -204,14 +216,30 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
         await self.aclose()
 
     def _run(self, program: Program[T]) -> T:
-        self._core.check_open()
-        return BlockingDriver(self._clients.calling(), self._store_calls).run(program)
+        with self._open():
+            return BlockingDriver(self._clients.calling(), self._store_calls).run(program)
 
     async def _arun(self, program: Program[T]) -> T:
-        self._core.check_open()
-        if not self._clients.can_await:
-            return await asyncio.to_thread(self._run, program)
-        return await AsyncDriver(await self._clients.asynchronous(), self._store_calls).run(program)
+        with self._open():
+            if not self._clients.can_await:
+                return await asyncio.to_thread(self._run, program)
+            return await AsyncDriver(await self._clients.asynchronous(), self._store_calls).run(program)
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        """Refuse a call on a closed saver, and name the reason where one fails because the saver is closed meanwhile.
+
+        A client library whose connections are taken away in the middle of a call raises all sorts of errors.
+        """
+        if self._clients.closed:
+            raise SaverClosedError
+        try:
+            yield
+        except Exception as error:
+            told = isinstance(error, PortableCheckpointError) and not isinstance(error, ServerUnavailableError)
+            if told or not self._clients.closed:
+                raise
+            raise SaverClosedError(CLOSED_MEANWHILE) from error
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read a checkpoint: the one named in the config, or the head of its namespace.
@@ -462,7 +490,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
         return current + 1
 
     def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> BaseCheckpointSaver[Any]:
-        """Return a saver on the same connections that may also read back these types."""
+        """Return a saver on the same connections, closed with this one, that may also read back these types."""
         clone = cast(PortableRedisSaver, super().with_allowlist(extra_allowlist))
         if clone is not self:
             clone.serde = maybe_add_typed_methods(clone.serde)

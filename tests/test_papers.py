@@ -54,6 +54,14 @@ def plain_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
         cached.cache_clear()
 
 
+def _run(example: Example, server: Server) -> None:
+    """Run an example on a server; what it prints is what the page says, if the page says it."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(example.code.replace(LOCAL_URL, server.url), {"__name__": example.page})
+    assert example.output is None or printed.getvalue() == example.output, str(example)
+
+
 EXAMPLES = [example for page in PAGES for example in examples(page, _read(page))]
 
 
@@ -63,10 +71,17 @@ def test_every_example_runs_and_prints_what_the_page_says(
     example: Example, own_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(example.code.replace(LOCAL_URL, own_server.url), {"__name__": example.page})
-    assert example.output is None or printed.getvalue() == example.output
+    _run(example, own_server)
+
+
+@pytest.mark.usefixtures("plain_chat")
+@pytest.mark.parametrize("page", PAGES[1:])  # the README's only example goes on with its conversation
+def test_a_page_can_be_followed_from_top_to_bottom_and_again(
+    page: str, own_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for example in 2 * list(examples(page, _read(page))):
+        _run(example, own_server)
 
 
 def _store_tests() -> type:

@@ -73,6 +73,8 @@ class Clients:
     ) -> None:
         self.transacts = not (cluster or is_cluster(client) or is_cluster(async_client))
         """Whether all clients can send MULTI and EXEC."""
+        self.closed = False
+        """Whether a saver on these was closed, and with it all that share them."""
         self._client = client
         self._sessions: Sessions | None = None
         self._async_client = async_client

@@ -26,6 +26,10 @@ _TOO_OLD: Final = "The server lacks a core command. Redis 6.2, Valkey 7.2 or new
 _UNREACHABLE: Final = (
     "The server cannot be reached. Check that it runs and that the address is right; it is safe to try again."
 )
+_NO_CONNECTION: Final = (
+    "All connections of the client's pool are in use. Raise its max_connections, "
+    "or give the client a BlockingConnectionPool, which waits for one (timeout=)."
+)
 
 _BY_TEXT: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
     ("OOM command not allowed", ServerFullError, _FULL),
@@ -48,6 +52,8 @@ _BY_TEXT: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
     ("BUSY", ServerUnavailableError, "The server is busy with a script. Try again in a moment."),
     ("UNBLOCKED", ServerUnavailableError, "The server has just changed its role. Try again."),
     ("max number of clients", ServerUnavailableError, "Too many clients. Raise maxclients, or share a pool."),
+    ("Too many connections", ServerUnavailableError, _NO_CONNECTION),
+    ("No connection available", ServerUnavailableError, _NO_CONNECTION),
 )  # fmt: skip
 
 _BY_CLASS: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
@@ -58,6 +64,7 @@ _BY_CLASS: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
     ("NoPermissionError", ServerReadOnlyError, _FORBIDDEN),
     ("InvalidResponse", WrongServerError, "What answers does not speak the Redis protocol. Check host and port."),
     ("MasterNotFoundError", ServerUnavailableError, "Sentinel knows no primary. Check the service name; try again."),
+    ("MaxConnectionsError", ServerUnavailableError, _NO_CONNECTION),
     ("TimeoutError", ServerUnavailableError, "The server did not answer in time. It is safe to try again."),
     ("ConnectionError", ServerUnavailableError, _UNREACHABLE),
     ("ClusterError", ServerUnavailableError, "The cluster cannot serve this now. Try again."),

@@ -133,6 +133,107 @@ def test_with_and_setup_are_optional_and_harmless(server: Room) -> None:
     asyncio.run(main())
 
 
+class FailingClient:
+    """A client whose call ends in an error, after something else happened: `before`."""
+
+    def __init__(self, error: Exception, before: Callable[[], None]) -> None:
+        self._error, self._before = error, before
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        self._before()
+        raise self._error
+
+
+class FailingAsyncClient(FailingClient):
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        return super().execute_command(*args, **options)
+
+
+def saver_that_fails(error: Exception, *, closed: bool) -> PortableRedisSaver:
+    """A saver whose calls end in this error, closed in the middle of them or left open."""
+    clients = [kind(error, lambda: saver.close() if closed else None) for kind in (FailingClient, FailingAsyncClient)]
+    saver = PortableRedisSaver(*clients)
+    return saver
+
+
+WHAT_CLOSED_CONNECTIONS_RAISE = [
+    ValueError("I/O operation on closed file."),
+    AttributeError("'NoneType' object has no attribute 'readline'"),
+    redis.ConnectionError("Connection closed by server."),
+    OSError(9, "Bad file descriptor"),
+]
+
+
+@pytest.mark.parametrize("error", WHAT_CLOSED_CONNECTIONS_RAISE, ids=repr)
+def test_call_that_a_close_cuts_off_says_so_and_leaves_open_what_was_stored(calls: Calls, error: Exception) -> None:
+    saver = saver_that_fails(error, closed=True)
+    with pytest.raises(errors.SaverClosedError, match="in the middle of the call, which may have been carried out"):
+        calls.get_tuple(saver, config("t"))
+
+
+@pytest.mark.parametrize("error", WHAT_CLOSED_CONNECTIONS_RAISE, ids=repr)
+def test_the_same_errors_are_told_as_they_are_while_the_saver_is_open(calls: Calls, error: Exception) -> None:
+    with pytest.raises((type(error), errors.ServerUnavailableError)):
+        calls.get_tuple(saver_that_fails(error, closed=False), config("t"))
+
+
+def test_what_the_server_answered_is_told_although_the_saver_was_closed_meanwhile(calls: Calls) -> None:
+    error = redis.ResponseError("OOM command not allowed when used memory > 'maxmemory'.")
+    with pytest.raises(errors.ServerFullError):
+        calls.get_tuple(saver_that_fails(error, closed=True), config("t"))
+
+
+@pytest.mark.parametrize("closing", [0, 1])
+def test_savers_on_the_same_connections_are_closed_together(server: Room, calls: Calls, closing: int) -> None:
+    saver = PortableRedisSaver.from_url(server.url, prefix=server.prefix)
+    pair = saver, saver.with_allowlist([("a", "B")])
+    assert pair[0] is not pair[1]
+    calls.run(pair[closing], "close")
+    for each in pair:
+        with pytest.raises(errors.SaverClosedError):
+            calls.get_tuple(each, config("t"))
+
+
+async def test_calls_are_refused_from_the_beginning_of_an_aclose(server: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    saver = PortableRedisSaver.from_url(server.url, prefix=server.prefix)
+    close_clients = saver._clients.aclose
+
+    async def call_meanwhile() -> None:
+        with pytest.raises(errors.SaverClosedError):
+            await saver.aget_tuple(config("t"))
+        await close_clients()
+
+    monkeypatch.setattr(saver._clients, "aclose", call_meanwhile)
+    await saver.aclose()
+
+
+EXHAUSTED: dict[str, Callable[[Room], Any]] = {
+    "redis": lambda room: redis.Redis.from_url(room.url, max_connections=1),
+    "redis, blocking pool": lambda room: redis.Redis.from_pool(
+        redis.BlockingConnectionPool.from_url(room.url, max_connections=1, timeout=0.01)
+    ),
+    "valkey": lambda room: valkey.Valkey.from_url(room.url, max_connections=1),
+}
+
+
+@pytest.mark.parametrize("kind", EXHAUSTED)
+def test_exhausted_pool_is_told_as_one_and_not_as_a_server_out_of_reach(server: Room, kind: str) -> None:
+    with EXHAUSTED[kind](server) as client:
+        saver = PortableRedisSaver(client, prefix=server.prefix)
+        advice = r"All connections .* max_connections, .* BlockingConnectionPool"
+        with client.client(), pytest.raises(errors.ServerUnavailableError, match=advice) as caught:
+            saver.get_tuple(config("t"))
+        assert "reached" not in str(caught.value)
+        assert saver.get_tuple(config("t")) is None
+
+
+@pytest.mark.parametrize("library", [redis, valkey], ids=["redis", "valkey"])
+def test_exhausted_pool_of_a_cluster_client_is_told_although_its_error_has_no_words(library: Any) -> None:
+    saver = saver_that_fails(library.exceptions.MaxConnectionsError(), closed=False)
+    with pytest.raises(errors.ServerUnavailableError, match="max_connections"):
+        saver.get_tuple(config("t"))
+
+
 def test_building_a_saver_connects_to_nothing() -> None:
     saver = PortableRedisSaver.from_url("redis://203.0.113.1:1")
     saver.close()

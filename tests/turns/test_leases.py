@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -188,6 +190,63 @@ def _ask_and_time_out(saver: Any, answer: Any) -> None:
     with suppress(TimeoutError), saver.exclusive_turn("t"):
         Talk(saver, "t").ask("look", answer)
         raise TimeoutError("the model took too long")
+
+
+def _as_child(act: Callable[[], str]) -> str:
+    """Return what `act` returns in a forked child, or the name of what it raises there."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writer, act().encode())
+        except BaseException as error:  # noqa: BLE001  # the child must end here, whatever happens
+            os.write(writer, type(error).__name__.encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writer)
+    with os.fdopen(reader) as told:
+        return told.read()
+
+
+def test_a_forked_child_is_another_client(saver: Any) -> None:
+    def put() -> str:
+        Talk(saver, "t").ask("from the child", answered("2"))
+        return "stored"
+
+    def hold() -> str:
+        with saver.exclusive_turn("t"):
+            return "held"
+
+    with saver.exclusive_turn("t"):
+        Talk(saver, "t").ask("one", answered("1"))
+        assert (_as_child(put), _as_child(hold)) == ("TurnInProgressError", "TurnInProgressError")
+        Talk(saver, "t").ask("two", answered("2"))
+    assert _as_child(hold) == "held"
+    assert [texts for _, texts in outline(saver, "t")] == [["one", "1"], ["two", "2"]]
+
+
+@pytest.mark.parametrize("error", [None, ZeroDivisionError()])
+def test_a_forked_child_that_leaves_the_block_ends_nothing(saver: Any, other: Any, error: Any) -> None:
+    def leave() -> str:
+        return str(block.__exit__(error and type(error), error, None))
+
+    block = saver.exclusive_turn("t")
+    with block:
+        Talk(saver, "t").ask("look", calling("look"))
+        assert _as_child(leave) == "False"
+        with pytest.raises(TurnInProgressError), other.exclusive_turn("t"):
+            pass
+        assert [status for status, _ in outline(saver, "t")] == ["open"]
+
+
+async def test_a_task_in_a_forked_child_frees_nothing(saver: Any, other: Any) -> None:
+    with pytest.MonkeyPatch.context() as child:
+        async with saver.aexclusive_turn("t"):
+            child.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(TurnInProgressError):
+        async with other.aexclusive_turn("t"):
+            pass
 
 
 def test_an_error_outside_the_graph_is_recorded_in_the_turn(saver: Any) -> None:
