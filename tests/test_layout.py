@@ -43,7 +43,7 @@ MAY_IMPORT = {
 }
 EVERYWHERE = {"langgraph", "langchain_core", "msgpack"}
 ONLY_IN = {
-    "redis": ("storage/drivers", "storage/clients", "storage/embedded"),
+    "redis": ("storage/drivers", "storage/clients", "storage/embedded", "storage/sessions"),
     "valkey": ("storage/drivers", "storage/clients"),
     "typer": ("cli/",),
     "rich": ("cli/",),
