@@ -323,7 +323,7 @@ class _Copy:
         yield from self._copy_chunk(thread, chunk, paths, compare)
         self.report.respelled += spelling is not None and spelling.used
         if isinstance(self.target.saver, PortableRedisSaver):
-            self.target.saver._core.views.drop(thread.target_id)  # else memory grows for some hundred threads
+            self.target.saver._core.forget(thread.target_id)  # else memory grows for some hundred threads
 
     def _copy_chunk(
         self, thread: _Thread, found: dict[Place, CheckpointTuple], paths: TaskPaths, compare: Compare | None

@@ -115,6 +115,13 @@ class Core:
             self.views.put(thread_id, view)
         return view
 
+    def forget(self, thread_id: str) -> None:
+        """Rely on nothing that is known of a thread any more, and free it."""
+        view = self.views.get(thread_id)
+        if view is not None:
+            self.flats.drop(view.generation)
+        self.views.drop(thread_id)
+
     def _open_key(self, sealed_key: bytes, thread_id: str) -> bytes:
         where = f"thread {thread_id!r}"
         if not self.codec.sealer.sealed:

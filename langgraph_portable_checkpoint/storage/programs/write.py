@@ -111,8 +111,8 @@ def adopt(core: Core, reply: list[bytes], thread_id: str, view: ThreadView) -> N
     """Take over what a "stale" answer says of the thread; after "lost", rely on nothing that was known of it."""
     core.views.deleted.pop(thread_id, None)
     if reply[0] == b"lost":
-        core.flats.drop(view.generation)
-        core.views.drop(thread_id)
+        core.flats.drop(view.generation)  # the present view may be another caller's already
+        core.forget(thread_id)
     elif reply[1]:
         core.view_of(reply[1], reply[2], thread_id)
     else:
