@@ -48,6 +48,8 @@ class MediaMethods(UploadMethods):
     def media_report(self, thread_id: str, *, check: bool = True) -> list[MediaReport]:
         """Say which media of a thread were not kept as they were, or cannot be had now, and where they stand.
 
+        In the order of turns; those of no known turn come first.
+
         Args:
             check: Read every blob and check it against its digest; else only what saves and reads have met counts.
         """
@@ -70,7 +72,8 @@ class MediaMethods(UploadMethods):
         places = yield from media_places(self._core, thread_id)
         entries = [_with_turn(entry, places) for entry in _distinct(entries)]
         entries += [_loss(reason, media.records.get(name), _place(name, places)) for name, reason in lost.items()]
-        return entries + [mismatch_report(record, **_place(name, places)) for name, record in lying.items()]
+        entries += [mismatch_report(record, **_place(name, places)) for name, record in lying.items()]
+        return sorted(entries, key=_order)
 
     def persistence_report(self, state_or_thread_id: Any) -> PersistenceReport:
         """Measure what a save of a state writes, or a thread's head holds: bytes, messages, a record per media part."""
@@ -132,6 +135,12 @@ def _distinct(entries: list[MediaReport]) -> list[MediaReport]:
 
 def _medium(entry: MediaReport) -> tuple[Any, ...]:
     return entry.reason, entry.sha256, entry.mime_type, entry.size_bytes, entry.uri, entry.source
+
+
+def _order(entry: MediaReport) -> tuple[Any, ...]:
+    """Turn, message, then losses before what is only told."""
+    place = (-1 if entry.turn is None else entry.turn, str(entry.message or ""))
+    return (*place, entry.reason == "mime_mismatch", entry.reason, entry.sha256 or "", entry.uri or "")
 
 
 def _with_turn(entry: MediaReport, places: MediaPlaces) -> MediaReport:
