@@ -191,7 +191,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
     def _shut(self) -> bool:
         """Refuse calls from now on, here and on savers that share the connections; False if that was so before."""
         was_open = not self._clients.closed
-        self._clients.closed = self._core.closed = True
+        self._clients.closed = True
         return was_open
 
     def _let_go(self) -> None:

@@ -5,7 +5,7 @@ The only file of the dialects that meets LangChain's messages, through `envelope
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import Any, Final, cast
@@ -67,11 +67,11 @@ def export_messages(
     chosen = _select(placed, turns=turns, max_tokens=max_tokens, count_tokens=count_tokens)
     if len(chosen) < len(placed):
         known = replace(known, prefix_intact=False)
-    return export_placed(chosen, get_dialect(to), options=known, mended=broken)
+    return export_placed(chosen, get_dialect(to), options=known, mended=frozenset(broken))
 
 
 def export_placed(
-    conversation: Sequence[Placed], dialect: Dialect, *, options: ExportOptions, mended: Sequence[int] = ()
+    conversation: Sequence[Placed], dialect: Dialect, *, options: ExportOptions, mended: Collection[int] = ()
 ) -> Export:
     """Write a placed conversation; `export_messages` without reading and selection.
 
@@ -86,9 +86,8 @@ def export_placed(
         raise DialectError(f"{dialect.name} can only be imported")
     report = Report(target=dialect.name)
     target = dialect.target(options)
-    for placed in conversation:
-        if placed.index in mended:
-            report.add(target.rule("broken_text"), "downgraded", at=placed, action="lone surrogates became U+FFFD")
+    for placed in [placed for placed in conversation if placed.index in mended] if mended else ():
+        report.add(target.rule("broken_text"), "downgraded", at=placed, action="lone surrogates became U+FFFD")
     fit = normalise(conversation, target, options=options, report=report)
     payload = dialect.render(fit.conversation, options, report)
     if not target.keeps_empty and all(value == [] for value in payload.values()):

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import redis
 import redis.asyncio
 
-from ..errors import ClientMissingError
+from ..errors import ClientMissingError, SaverClosedError
 from .sessions import Sessions
 
 POOL_SIZE: Final = 64
@@ -120,6 +120,7 @@ class Clients:
 
         Raises:
             ClientMissingError: the saver was built with an async client only.
+            SaverClosedError: closed; a call that began just before makes no new client.
         """
         if self._client is None:
             if self._make is None:
@@ -127,6 +128,8 @@ class Clients:
                     "this saver has only an async client; use ainvoke and the a-methods, or pass client= as well."
                 )
             with self._lock:
+                if self.closed:
+                    raise SaverClosedError
                 if self._client is None:  # another thread may have been quicker
                     self._client = self._make()
         return self._client
@@ -135,7 +138,7 @@ class Clients:
         """Return what runs blocking commands: the caller's own client, or sessions of the one made here.
 
         Raises:
-            ClientMissingError: as `blocking`.
+            ClientMissingError, SaverClosedError: as `blocking`.
         """
         if self._sessions is None:
             client = self.blocking()
@@ -153,6 +156,8 @@ class Clients:
         loop = asyncio.get_running_loop()
         held = self._by_loop.get(loop)
         if held is None:
+            if self.closed:
+                raise SaverClosedError
             assert self._make_async is not None
             self._drop_dead_loops()
             client = self._make_async()

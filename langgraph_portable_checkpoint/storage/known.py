@@ -106,7 +106,7 @@ def flatten_all(messages: Sequence[Any], name_heavy: Callable[[Any], bytes | Non
         whole = packb(fields, None, OPTIONS)
     except TypeError:  # a content without a length, or a value that LangGraph's encoder cannot take
         return None
-    return Flat(kinds, whole[_header_bytes(len(messages)) :])
+    return Flat(kinds, whole[array_header_bytes(len(messages)) :])
 
 
 def _may_be_heavy(contents: list[Any]) -> bool:
@@ -114,7 +114,7 @@ def _may_be_heavy(contents: list[Any]) -> bool:
     return list in map(type, contents) or max(map(len, contents), default=0) > HEAVY_TEXT
 
 
-def _header_bytes(count: int) -> int:
+def array_header_bytes(count: int) -> int:
     """Length of msgpack's array header, which differs with the count."""
     return 1 if count < 16 else 3 if count < 65536 else 5
 

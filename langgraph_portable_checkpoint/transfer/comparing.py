@@ -18,14 +18,13 @@ from typing import Any, Final
 import ormsgpack
 from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
 
-from ..storage.known import Flat
+from ..storage.known import Flat, array_header_bytes
 from ..storage.messages import OPTIONS, STANDARD
 
 _STRICT: Final = (OPTIONS & ~ormsgpack.OPT_REPLACE_SURROGATES) | ormsgpack.OPT_PASSTHROUGH_TUPLE
 _PLAIN: Final = (
     ormsgpack.OPT_PASSTHROUGH_TUPLE
     | ormsgpack.OPT_PASSTHROUGH_SUBCLASS
-    | ormsgpack.OPT_SORT_KEYS
     | (OPTIONS & ~ormsgpack.OPT_REPLACE_SURROGATES & ~ormsgpack.OPT_NON_STR_KEYS)
 )
 _ATOMS: Final = (str, int, bytes, bytearray, complex, type(None))
@@ -49,21 +48,20 @@ def difference_of_rest(
     """Compare everything of a checkpoint but its channel values and writes."""
     if parent_id != parent_of(source):
         return "parent: another one"
-    copy_rest = [{**checkpoint, "channel_values": None}, metadata]
-    source_rest = [{**source.checkpoint, "channel_values": None}, source.metadata]
-    if _same_plain(copy_rest, source_rest):
+    copies, sources = _rest(checkpoint, metadata), _rest(source.checkpoint, source.metadata)
+    if _same_plain(copies, sources):
         return None
-    steps = (
-        ("checkpoint", {**checkpoint, **_UNCOMPARED}, {**source.checkpoint, **_UNCOMPARED}),
-        ("versions", checkpoint["channel_versions"], source.checkpoint["channel_versions"]),
-        ("versions_seen", checkpoint["versions_seen"], source.checkpoint["versions_seen"]),
-        ("metadata", metadata, source.metadata),
-    )
-    for name, left, right in steps:
-        found = difference(_sorted(left), _sorted(right), name)
-        if found is not None:
-            return found
-    return None
+    found = (difference(copies[name], sources[name], name) for name in sources)
+    return next((one for one in found if one is not None), None)
+
+
+def _rest(checkpoint: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, dict[Any, Any]]:
+    return {
+        "checkpoint": _sorted({**checkpoint, **_UNCOMPARED}),
+        "versions": _sorted(checkpoint["channel_versions"]),
+        "versions_seen": _sorted(checkpoint["versions_seen"]),
+        "metadata": _sorted(metadata),
+    }
 
 
 def _same_plain(left: Any, right: Any) -> bool:
@@ -151,9 +149,7 @@ def flatten(value: Any) -> Flat | None:
         whole = ormsgpack.packb([message.__dict__ for message in value], None, _STRICT)
     except TypeError:
         return None
-    return Flat(
-        kinds, whole[1 if len(value) < 16 else 3 if len(value) < 65536 else 5 :]
-    )  # without msgpack's array header
+    return Flat(kinds, whole[array_header_bytes(len(value)) :])
 
 
 def difference(left: Any, right: Any, path: str) -> str | None:

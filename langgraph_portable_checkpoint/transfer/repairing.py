@@ -78,13 +78,11 @@ def repair(
     Yields:
         What was done, or would be; do exhaust it.
     """
-    core = saver._core
     for thread_id in _scanned(saver) if threads is None else threads:
         yield from _mend(saver, thread_id, dry_run=dry_run)
     if threads is None:
         for shard in whole.ALL_SHARDS:
             yield from _forget(saver, shard, dry_run=dry_run)
-    core.check_open()
 
 
 def _mend(saver: PortableRedisSaver, thread_id: str, *, dry_run: bool) -> Iterator[Action]:

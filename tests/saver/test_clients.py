@@ -290,3 +290,11 @@ def test_embedded_server_keeps_threads_in_its_folder(tmp_path: Any) -> None:
             for thread_id in ("t0", "t1"):
                 runner.run(saver.adelete_thread(thread_id))
         everything(saver, Calls())
+
+
+def test_call_that_began_just_before_close_makes_no_new_client(server: Room) -> None:
+    saver = PortableRedisSaver.from_url(server.url, prefix=server.prefix)
+    saver.close()
+    for begin in (saver._clients.blocking, saver._clients.calling, lambda: asyncio.run(saver._clients.asynchronous())):
+        with pytest.raises(errors.SaverClosedError):
+            begin()

@@ -107,7 +107,6 @@ def put_many(core: Core, thread_id: str, operations: Iterable[Operation]) -> Pro
 
     Round trips: 1 for each `WINDOW_CALLS` calls or `WINDOW_BYTES` bytes, and those of the reads that `put` makes.
     """
-    core.check_open()
     steady = replace(core, on_conflict="allow", now_ms=_Clock(core.now_ms))
     window = _Window()
     for operation in operations:
@@ -211,7 +210,6 @@ class ReadBack:
 
 def read_back(core: Core, thread_id: str, places: Sequence[bytes]) -> Program[dict[bytes, ReadBack]]:
     """Read checkpoints by place, without decoding their values. Two round trips, one more for media."""
-    core.check_open()
     reply = yield Script("list", core.layout.thread(thread_id), (b"names", *places), writes=False)
     if len(reply) > 2 and reply[2] == b"broken" and not reply[0]:
         raise broken(thread_id)

@@ -9,7 +9,6 @@ from typing import Any, Final
 from ...errors import (
     CorruptRecordError,
     PlaintextRecordError,
-    SaverClosedError,
     ServerReadOnlyError,
     ThreadDeletedError,
     TurnInProgressError,
@@ -71,7 +70,6 @@ class Core:
     on_conflict: str = "allow"
     transactions: bool = True
     """Whether the clients can send MULTI and EXEC; those of a cluster cannot."""
-    closed: bool = False
 
     def with_codec(self, codec: ValueCodec) -> Core:
         """Return a core on the same layout and settings with its own caches."""
@@ -85,11 +83,6 @@ class Core:
     def ttl_arg(self) -> bytes:
         """The ttl as scripts take it."""
         return b"" if self.ttl_ms is None else str(self.ttl_ms).encode()
-
-    def check_open(self) -> None:
-        """Raise SaverClosedError after close()."""
-        if self.closed:
-            raise SaverClosedError
 
     def fresh_view(self, thread_id: str) -> ThreadView:
         """Make a view for a thread that may not exist yet: a new generation, and a new key where bodies are sealed."""

@@ -12,7 +12,6 @@ DEFAULT_LEASE_MS: Final = 30_000
 
 def take_lease(core: Core, thread_id: str, token: bytes, ttl_ms: int) -> Program[bool]:
     """Take a free lease, or prolong one's own. One round trip; False when someone else holds it."""
-    core.check_open()
     return bool((yield Script("lease", core.layout.thread(thread_id), (b"take", token, ttl_ms))))
 
 

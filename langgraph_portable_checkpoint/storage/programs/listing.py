@@ -54,7 +54,6 @@ class Query:
 
 def all_places(core: Core, thread_id: str, query: Query) -> Program[list[bytes]]:
     """List the places of a thread's checkpoints that a query names, newest first. One round trip."""
-    core.check_open()
     index = core.layout.thread(thread_id)[3]
     (members,) = yield Batch((Command(("ZRANGE", index, 0, -1)),))
     named = [place for place in members if query.names(place)]
@@ -82,7 +81,6 @@ class Page:
 
 def page_of_namespace(core: Core, thread_id: str, query: Query, after: bytes | None, count: int) -> Program[Page]:
     """Read the next page of one namespace. Two round trips at the most, one more for media."""
-    core.check_open()
     args = range_args(query, after, count)
     reply = yield Script("list", core.layout.thread(thread_id), args, writes=False)
     rows = _rows(reply)
@@ -93,7 +91,6 @@ def page_of_namespace(core: Core, thread_id: str, query: Query, after: bytes | N
 
 def page_of_places(core: Core, thread_id: str, query: Query, places: Sequence[bytes]) -> Program[list[CheckpointTuple]]:
     """Read the named checkpoints. Two round trips at the most, one more for media."""
-    core.check_open()
     reply = yield Script("list", core.layout.thread(thread_id), (b"names", *places), writes=False)
     return (yield from _tuples(core, thread_id, reply, _rows(reply), query))
 
@@ -171,7 +168,6 @@ class _Descending(str):
 
 def open_all(core: Core) -> Program[AllThreads]:
     """Find all threads. Two round trips on a standalone server, plus one when registrations have gone stale."""
-    core.check_open()
     shards = yield Batch(tuple(Command(("ZRANGE", core.layout.registry(shard), 0, -1)) for shard in range(SHARDS)))
     names = [name for shard in shards for name in shard]
     if not names:

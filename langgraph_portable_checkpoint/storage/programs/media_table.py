@@ -42,7 +42,6 @@ class StoredMedia:
 
 def read_media(core: Core, thread_id: str) -> Program[StoredMedia | None]:
     """Read the media table and report of a thread; None when there is no such thread. One round trip."""
-    core.check_open()
     keys = core.layout.thread(thread_id)
     meta, flat, names = yield Batch(
         (

@@ -81,7 +81,6 @@ def outline_thread(core: Core, thread_id: str) -> Program[Outline | None]:
     Raises:
         ThreadChangedError: the thread is written faster than its newest parts are read.
     """
-    core.check_open()
     reply = yield Script("outline", core.layout.thread(thread_id), (), writes=False)
     if not reply[0] and not (reply[6] or reply[9] or reply[10]):
         return None

@@ -44,7 +44,6 @@ def get_tuple(
     Round trips: 1 when this client has the checkpoint's items, 1 for the first read of a namespace, else 2; one more
     for media.
     """
-    core.check_open()
     for _ in range(MAX_ATTEMPTS):
         found = yield from _read(core, thread_id, checkpoint_ns, checkpoint_id)
         if found is None:

@@ -48,7 +48,6 @@ def turns_page(
     Round trips: 2; one more for turns of over 64 messages, one for media; 2 for the whole when the stored log does not
     belong to the head (it is then derived).
     """
-    core.check_open()
     reply = yield Script("turns", core.layout.thread(thread_id), (first, count), writes=False)
     if reply[0] == b"broken":
         raise broken(thread_id)
@@ -287,7 +286,6 @@ def info_of(core: Core, thread_id: str, reply: list[Any]) -> ThreadInfo | None:
 
 def thread_info(core: Core, thread_id: str) -> Program[ThreadInfo | None]:
     """Describe a thread, with what its turns add up to. Two round trips; up to four when its turn log is behind."""
-    core.check_open()
     reply = yield Script("info", core.layout.thread(thread_id), (), writes=False)
     info = info_of(core, thread_id, reply)
     if info is None:
@@ -323,7 +321,6 @@ def _retold(info: ThreadInfo, records: Sequence[TurnRecord]) -> ThreadInfo:
 
 def registry_page(core: Core, shard: int) -> Program[list[str]]:
     """List the thread ids of one registry shard, in order of their names. One round trip."""
-    core.check_open()
     (names,) = yield Batch((Command(("ZRANGE", core.layout.registry(shard), 0, -1)),))
     return sorted(thread_of(name) for name in names)
 

@@ -33,7 +33,6 @@ def delete_thread(core: Core, thread_id: str) -> Program[Deleted]:
 
     Round trips: 2. A crash between them leaves only index entries, which readers drop.
     """
-    core.check_open()
     reply = yield Script("delete", core.layout.thread(thread_id), (TOMBSTONE_TTL_MS,))
     core.views.note_deleted(thread_id)
     name = thread_id.encode()
@@ -143,7 +142,6 @@ def _delta_ancestors(records: Records, place: bytes) -> set[bytes]:
 
 def prune(core: Core, thread_id: str, strategy: str, token: bytes = b"") -> Program[int]:
     """Apply a pruning strategy to one thread; returns how many checkpoints went."""
-    core.check_open()
     if strategy == "delete":
         return (yield from delete_thread(core, thread_id)).checkpoints
     if strategy != "keep_latest":
@@ -156,7 +154,6 @@ def delete_for_runs(core: Core, run_ids: Sequence[str], token_of: TokenOf = no_t
 
     Round trips: 1 to find the threads, 3 for each, 1 to clean the index.
     """
-    core.check_open()
     digests = [run_digest(run_id) for run_id in run_ids]
     calls = tuple(
         Command(("ZRANGEBYLEX", core.layout.run_index(core.layout.shard_of(d)), b"[" + d, b"(" + _after(d)))
@@ -196,7 +193,6 @@ def set_expiry(core: Core, thread_id: str, ttl_ms: int | None) -> Program[bool]:
     Returns:
         Whether the thread exists.
     """
-    core.check_open()
     arg = b"" if ttl_ms is None else str(ttl_ms).encode()
     reply = yield Script("expire", core.layout.thread(thread_id), (arg, core.ttl_arg))
     return bool(reply)

@@ -75,7 +75,6 @@ class Standing:
 
 def dump_thread(core: Core, thread_id: str) -> Program[StoredThread | None]:
     """Take out a whole thread at one moment; None when there is none. One round trip."""
-    core.check_open()
     reply = yield Script("dump", core.layout.thread(thread_id), (), writes=False)
     items, ckpts, writes, turns, blobs, media = (unpair(flat) for flat in reply[4:10])
     if not reply[0] and not (items or ckpts or writes):
@@ -126,7 +125,6 @@ def begin_load(core: Core, thread_id: str, head: StoredThread, *, key: bytes) ->
         ThreadExistsError: the thread has data.
         ConflictError: it was deleted, or lost a key, while it was being written.
     """
-    core.check_open()
     name, generation = thread_id.encode(), core.random_bytes(12).hex().encode()
     _refuse((yield Script("claim", core.layout.thread(thread_id), (generation, name))), thread_id)
     yield Batch(tuple(_registrations(core, name, head.runs)))
@@ -209,7 +207,6 @@ def _stages(stored: StoredThread) -> Iterator[dict[str, dict[bytes, bytes]]]:
 
 def inspect_thread(core: Core, thread_id: str) -> Program[Standing]:
     """Say how a thread's keys stand. One round trip."""
-    core.check_open()
     meta, index, ttls = yield Script("inspect", core.layout.thread(thread_id), (), writes=False)
     return Standing(unpair(meta), tuple(index), tuple(int(ttl) for ttl in ttls))
 
@@ -220,7 +217,6 @@ def mend_thread(core: Core, thread_id: str, *, dry_run: bool) -> Program[list[tu
     Returns:
         What was done, or would be, and to what.
     """
-    core.check_open()
     fresh = core.random_bytes(12).hex().encode()
     args = (b"1" if dry_run else b"0", fresh, thread_id.encode(), core.ttl_arg, IDLE_MS)
     reply = yield Script("mend", core.layout.thread(thread_id), args)
@@ -249,7 +245,6 @@ def register(core: Core, thread_id: str, runs: Sequence[bytes]) -> Program[None]
 
 def places_of(core: Core, thread_id: str) -> Program[list[bytes]]:
     """List the places of a thread's checkpoints, by byte order. One round trip."""
-    core.check_open()
     (members,) = yield Batch((Command(("ZRANGE", core.layout.thread(thread_id)[3], 0, -1)),))
     return list(members)
 
@@ -261,7 +256,6 @@ def drop_tombstone(core: Core, thread_id: str) -> Program[None]:
 
 def registered_names(core: Core, shard: int, start: int) -> Program[list[bytes]]:
     """Read a page of one registry shard, by the order of registration; threads that are no more may be among them."""
-    core.check_open()
     stop = start + NAMES_AT_ONCE - 1
     (names,) = yield Batch((Command(("ZRANGE", core.layout.registry(shard), start, stop)),))
     return list(names)

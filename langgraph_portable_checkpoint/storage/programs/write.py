@@ -51,7 +51,6 @@ def put(
     Returns:
         The place of the head before, b"" if there was none.
     """
-    core.check_open()
     whole = False
     for _ in range(MAX_ATTEMPTS):
         view, fresh, parent = yield from _parent(core, thread_id, checkpoint_ns, parent_id)
@@ -323,7 +322,6 @@ def put_writes(
 
     Round trips: 1, as for `put`; none when there are no writes.
     """
-    core.check_open()
     if not writes:
         return
     place = spell_place(checkpoint_ns, checkpoint_id)
