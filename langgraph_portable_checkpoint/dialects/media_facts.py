@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 from urllib.parse import unquote_to_bytes
 
+from ..envelope.media_types import sniff
 from ..envelope.model import Block, MessageEnvelope
 from .reasoning import origin_of
 
@@ -23,16 +24,6 @@ _ALIASES: Final = {
     "image/x-png": "image/png",
     "application/x-pdf": "application/pdf",
 }
-_MAGIC: Final = (
-    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
-    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
-    (re.compile(rb"GIF8[79]a"), "image/gif"),
-    (re.compile(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
-    (re.compile(rb"RIFF....WAVE", re.DOTALL), "audio/wav"),
-    (re.compile(rb"ID3|\xff[\xfb\xf3\xf2]"), "audio/mpeg"),
-    (re.compile(rb"%PDF-"), "application/pdf"),
-    (re.compile(rb"....ftyp", re.DOTALL), "video/mp4"),
-)
 _UNTOLD: Final = frozenset({"", "none", "application/octet-stream", "binary/octet-stream"})
 
 
@@ -136,7 +127,7 @@ def _mime_type(block: Block) -> str:
 
 def _sniffed(block: Block) -> str | None:
     head = block["data"][:16] if block.get("data") else _decoded_head(block)
-    found = next((mime_type for magic, mime_type in _MAGIC if magic.match(head)), None)
+    found = sniff(head)
     fits = found is not None and (block["type"] == "file" or found.startswith(f"{block['type']}/"))
     return found if fits else None
 

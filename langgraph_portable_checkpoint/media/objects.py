@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from langgraph_portable_checkpoint.errors import MediaMissingError, MediaRefError, MediaStoreError
+from langgraph_portable_checkpoint.media.encodings import OCTET_STREAM
 from langgraph_portable_checkpoint.media.stores import StoredBlob, checked_bytes, checked_digest
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 _CONDEMNED: Final = "condemned/"
 _STEADY: Final = timedelta(hours=1)
-_OCTET_STREAM: Final = "application/octet-stream"
 
 
 class ObjectMediaStore:
@@ -213,4 +213,4 @@ def _checked(ref: object) -> str:
 
 
 def _attributes(mime_type: str | None) -> Any:
-    return {"Content-Type": mime_type or _OCTET_STREAM}
+    return {"Content-Type": mime_type or OCTET_STREAM}

@@ -14,7 +14,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from langgraph_portable_checkpoint.media.encodings import OCTET_STREAM, Encoded, head, measure, sniff
+from langgraph_portable_checkpoint.envelope.media_types import sniff
+from langgraph_portable_checkpoint.media.encodings import OCTET_STREAM, Encoded, head, measure
 
 UNNAMED_MIN_BYTES: Final = 128
 """A string that no block announces must hold at least this much to be taken for a file by its first bytes."""

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langgraph_portable_checkpoint.envelope.media_types import sniff
 from langgraph_portable_checkpoint.media import encodings, walk
-from langgraph_portable_checkpoint.media.encodings import decode, encode, measure, sniff
+from langgraph_portable_checkpoint.media.encodings import decode, encode, measure
 from langgraph_portable_checkpoint.media.leaves import KnownLeaves
 from langgraph_portable_checkpoint.media.walk import punch
 
