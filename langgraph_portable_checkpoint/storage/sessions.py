@@ -74,8 +74,6 @@ class Sessions:
         """Let go of a parent process's connections, which it goes on using."""
         if self._process_id != os.getpid():
             self._process_id = os.getpid()
-            for session, _ in self._kept:
-                session.connection = None
             self._kept = []
 
     def pipeline(self, **options: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import random
 import subprocess
 import sys
@@ -19,7 +20,9 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 
 from langgraph_portable_checkpoint.errors import ThreadExistsError, ThreadNotFoundError
+from langgraph_portable_checkpoint.storage.layout import THREAD_PARTS
 from langgraph_portable_checkpoint.transfer.copying import Progress, acopy_threads, copy_threads
+from langgraph_portable_checkpoint.transfer.stored_copy import StoredCopy
 from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.graphs import SCENARIOS
 from tests.saver.same import assert_same
@@ -242,7 +245,7 @@ def test_progress_counts_threads(ours: OpenSaver) -> None:
 
 
 class _Careless(InMemorySaver):
-    """Loses what it is told to lose."""
+    """Loses what it is told to lose, or adds writes of its own."""
 
     loses = ""
 
@@ -261,7 +264,13 @@ class _Careless(InMemorySaver):
         return super().put(config, checkpoint, metadata, new_versions)
 
     def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
-        super().put_writes(config, writes[1:] if self.loses == "write" else writes, task_id, task_path)
+        if self.loses == "write":
+            writes = writes[1:]
+        if self.loses == "value":
+            writes = [(channel, str(value)) for channel, value in writes]
+        super().put_writes(config, writes, f"{task_id}?" if self.loses == "task" else task_id, task_path)
+        if self.loses == "nothing":
+            super().put_writes(config, writes, f"{task_id}+", task_path)
 
 
 @pytest.mark.parametrize(
@@ -272,6 +281,9 @@ class _Careless(InMemorySaver):
         ("metadata", "metadata"),
         ("version", "versions"),
         ("write", "writes"),
+        ("value", "writes"),
+        ("task", "writes"),
+        ("nothing", "writes: of another task"),
     ],
 )
 def test_a_target_that_does_not_keep_everything_is_found_out(loses: str, named: str) -> None:
@@ -303,6 +315,30 @@ def test_what_our_own_server_lacks_is_found_out(ours: OpenSaver, monkeypatch: py
     monkeypatch.setattr(bulk, "put_many", forgetful)
     report = copy_threads(source, target)
     assert [difference.detail[:18] for difference in report.differences] == ["channel 'messages'"] * 3
+
+
+@pytest.mark.parametrize("part", ["items", "blobs", "media", "ckpts", "writes", "turns"])
+def test_what_a_stored_copy_holds_otherwise_is_found_out(
+    ours: OpenSaver, server: Room, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """One byte differs, at the same length."""
+    source, target = ours(), ours("b")
+    put_chain(source, "t")
+    picture = {"type": "image", "mime_type": "image/png", "base64": base64.b64encode(bytes(5_000)).decode()}
+    _chat(source).invoke({"messages": [HumanMessage([picture])]}, config("t"))
+    source.put_writes(source.get_tuple(config("t")).config, [("messages", [HumanMessage("next")])], "task")
+    copy = StoredCopy.copy
+
+    def altered(self: StoredCopy, target_id: str, key: bytes) -> Any:
+        yield from copy(self, target_id, key)
+        name = target._core.layout.thread(target_id)[THREAD_PARTS.index(part)]
+        with server.client() as client:
+            field, value = max(client.hgetall(name).items())
+            client.hset(name, field, value[:-1] + bytes([value[-1] ^ 1]))
+
+    monkeypatch.setattr(StoredCopy, "copy", altered)
+    report = copy_threads(source, target)
+    assert [difference.detail for difference in report.differences] == [f"{part}: not what was sent"]
 
 
 KEY, OTHER_KEY = b"0123456789abcdef", b"fedcba9876543210"
