@@ -28,14 +28,15 @@ _PLAIN: Final = (
     | (OPTIONS & ~ormsgpack.OPT_REPLACE_SURROGATES & ~ormsgpack.OPT_NON_STR_KEYS)
 )
 _ATOMS: Final = (str, int, bytes, bytearray, complex, type(None))
+_VERDICTS: Final = {"!": "another value", "=": "keys in another order"}
 Step = Iterable[tuple[str, Any, Any]]
 
 
 def difference_of_tuples(copy: CheckpointTuple, source: CheckpointTuple) -> str | None:
     """Say where a copied checkpoint parts from its source; None when it is the same.
 
-    The order of channels and of metadata keys, and the order of the writes of different tasks, are not compared: no
-    saver promises them.
+    The order of channels, wherever they are listed, the order of metadata keys and the order of the writes of different
+    tasks are not compared: no saver promises them. PostgreSQL keeps versions as jsonb, which sorts keys by length.
     """
     found = difference_of_rest(parent_of(copy), copy.checkpoint, copy.metadata, source)
     found = found or difference_of_writes(copy.pending_writes, source)
@@ -59,7 +60,7 @@ def _rest(checkpoint: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[st
     return {
         "checkpoint": _sorted({**checkpoint, **_UNCOMPARED}),
         "versions": _sorted(checkpoint["channel_versions"]),
-        "versions_seen": _sorted(checkpoint["versions_seen"]),
+        "versions_seen": _sorted({node: _sorted(seen) for node, seen in checkpoint["versions_seen"].items()}),
         "metadata": _sorted(metadata),
     }
 
@@ -159,9 +160,9 @@ def difference(left: Any, right: Any, path: str) -> str | None:
     if isinstance(right, _ATOMS) and not isinstance(right, Enum):
         return None if left == right else f"{path}: another value"
     for name, a, b in _steps(left, right):
-        if name == "!":
+        if name in _VERDICTS:
             if a != b:
-                return f"{path}: another value"
+                return f"{path}: {_VERDICTS[name]}"
         elif (found := difference(a, b, path + name)) is not None:
             return found
     return None
@@ -202,7 +203,8 @@ def _array(value: Any) -> tuple[Any, ...]:
 
 
 def _of_dict(left: dict[Any, Any], right: dict[Any, Any]) -> Step:
-    yield "!", [(type(key), _key(key)) for key in left], [(type(key), _key(key)) for key in right]
+    keys, meant = ([(type(key), _key(key)) for key in each] for each in (left, right))
+    yield ("=" if set(keys) == set(meant) else "!"), keys, meant
     for (_, a), (key, b) in zip(left.items(), right.items(), strict=True):
         yield f"[{key!r:.40}]", a, b
 

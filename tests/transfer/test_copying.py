@@ -261,6 +261,13 @@ class _Careless(InMemorySaver):
             versions = {k: f"{v}." for k, v in checkpoint["channel_versions"].items()}
             checkpoint = {**checkpoint, "channel_versions": versions}
             new_versions = checkpoint["channel_versions"]
+        if self.loses == "order":
+            seen = {node: _turned(versions) for node, versions in _turned(checkpoint["versions_seen"]).items()}
+            values, new_versions = (_turned(checkpoint[name]) for name in ("channel_values", "channel_versions"))
+            checkpoint = dict(checkpoint, channel_values=values, channel_versions=new_versions, versions_seen=seen)
+            metadata = _turned(metadata)
+        if self.loses == "order within metadata":
+            metadata = {name: _turned(v) if isinstance(v, dict) else v for name, v in metadata.items()}
         return super().put(config, checkpoint, metadata, new_versions)
 
     def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
@@ -271,6 +278,24 @@ class _Careless(InMemorySaver):
         super().put_writes(config, writes, f"{task_id}?" if self.loses == "task" else task_id, task_path)
         if self.loses == "nothing":
             super().put_writes(config, writes, f"{task_id}+", task_path)
+
+
+def _turned(values: Any) -> Any:
+    return dict(reversed(values.items()))
+
+
+@pytest.mark.parametrize("loses", ["order", "order within metadata"])
+def test_the_order_of_channels_is_not_compared_and_that_of_values_is(loses: str) -> None:
+    """PostgreSQL sorts the keys of versions and metadata."""
+    source, target = InMemorySaver(), _Careless()
+    put_chain(source, "t")
+    for each in source.list(config("t"), limit=1):
+        changed = {**each.checkpoint, "versions_seen": {"a": {"x": 1, "yy": 2}, "b": {"yy": 2, "x": 1}}}
+        labels = {**each.metadata, "labels": {"b": 1, "a": 2}}
+        source.put(config("t"), {**changed, "id": "9"}, labels, changed["channel_versions"])
+    target.loses = loses
+    found = [each.detail for each in copy_threads(source, target).differences]
+    assert found == (["metadata['labels']: keys in another order"] if "metadata" in loses else [])
 
 
 @pytest.mark.parametrize(
