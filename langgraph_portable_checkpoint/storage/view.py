@@ -22,6 +22,7 @@ MAX_RECORDS: Final = 64
 MAX_DELETED: Final = 4096
 MAX_STOPS: Final = 4096
 MAX_STORED: Final = 200_000
+MAX_TOLD: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ class Views:
 
         Not part of a view: a put and a put_writes that begin a thread side by side have a view each.
         """
+        self._told: dict[tuple[bytes, bytes], None] = {}
 
     def get(self, thread_id: str) -> ThreadView | None:
         """Return the view of a thread, marking it as used."""
@@ -114,6 +116,15 @@ class Views:
             self.deleted[thread_id] = None
             if len(self.deleted) > MAX_DELETED:
                 del self.deleted[next(iter(self.deleted))]
+
+    def is_news(self, generation: bytes, ref: bytes) -> bool:
+        """Tell whether a medium of a thread is met here first: two calls side by side may both have stored it."""
+        with self._lock:
+            news = (generation, ref) not in self._told
+            self._told[generation, ref] = None
+            if len(self._told) > MAX_TOLD:
+                del self._told[next(iter(self._told))]
+        return news
 
     def note_stop(self, thread_id: str, place: bytes) -> None:
         """Remember that an interrupt or error is being written; the put of its checkpoint may come after it."""

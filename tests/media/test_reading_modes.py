@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
-from langgraph_portable_checkpoint import MediaHooks, MediaPolicy, PortableRedisSaver, export_thread
+from langgraph_portable_checkpoint import (
+    DirectoryMediaStore,
+    MediaHooks,
+    MediaPolicy,
+    PortableRedisSaver,
+    export_thread,
+)
 from langgraph_portable_checkpoint.errors import LossyExportError
 from tests.servers import Room
 
@@ -145,6 +155,34 @@ def test_hooks_hear_of_media_stored_once_and_of_media_missing(server: Room) -> N
         _read(other, "all")
         _read(other, "all")
         assert [(entry.reason, entry.sha256) for entry in missing] == [("missing_blob", stored[0].sha256)]
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["a thread", "a new thread"])
+def test_hooks_hear_once_of_a_medium_that_two_calls_store_side_by_side(
+    server: Room, tmp_path: Path, begun: bool
+) -> None:
+    both, begun_puts, stored = Barrier(2, timeout=20), count(), list[Any]()
+
+    class Waiting(DirectoryMediaStore):
+        def put(self, sha256: str, mime_type: str | None, data: bytes) -> str:
+            if next(begun_puts) < 2:
+                both.wait()
+            return super().put(sha256, mime_type, data)
+
+    hooks = MediaHooks(on_externalize=stored.append)
+    where = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1"}}
+    with (
+        ThreadPoolExecutor(2) as pool,
+        PortableRedisSaver.from_url(
+            server.url, prefix=server.prefix, media_store=Waiting(tmp_path), media_hooks=hooks
+        ) as saver,
+    ):
+        if begun:
+            saver.put_writes(where, [("n", 1)], "zero")
+        calls = [pool.submit(saver.put_writes, where, [("n", HumanMessage(_image(0)))], f"task {i}") for i in range(2)]
+        for call in calls:
+            call.result()
+        assert len(stored) == 1
 
 
 def test_export_tells_of_media_that_could_not_be_read(server: Room) -> None:

@@ -148,8 +148,9 @@ class Core:
         for ref, media in sink.media.items():
             self.blobs.put(ref, media.data)
         if self.on_stored is not None:
-            for record in sink.records:
-                self.on_stored(record)
+            for ref, record in zip(sink.media, sink.records, strict=True):
+                if self.views.is_news(view.generation, ref):
+                    self.on_stored(record)
 
     def decoder(self, view: ThreadView, thread_id: str, fetched: dict[bytes, bytes]) -> Decoder:
         """Make a decoder for a thread."""
