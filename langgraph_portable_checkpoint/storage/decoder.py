@@ -28,7 +28,7 @@ from .items import BLOB, INNER, LEAF, MESSAGE, Parsed, Secrets, parse_item
 from .known import KnownMessages
 from .messages import Prototype, copy_all, fingerprint, is_heavy, name_of_taken
 from .named_media import without_names
-from .sequences import FANOUT, Entry, Sequenced, levels_of
+from .sequences import FANOUT, Entry, Sequenced, has_compound, levels_of
 
 OVERHEAD_BYTES: Final = 200
 
@@ -284,7 +284,7 @@ class Decoder:
         entries += split_entries(loose, entry.refs[len(levels) :], where=self.where)
         if len(entries) != size:
             raise CorruptRecordError("sequence", where=self.where, reason=f"it has {len(entries)} of {size} entries")
-        return Sequenced(entries, pages)
+        return Sequenced(entries, pages, has_compound(entries))
 
     def _expand(self, ref: bytes, level: int, entries: list[Entry], pages: list[list[bytes]]) -> None:
         opened = self.open(ref)

@@ -22,6 +22,8 @@ class Script:
     keys: tuple[bytes, ...]
     args: tuple[bytes | int, ...]
     writes: bool = True
+    supposed: tuple[bytes, ...] = ()
+    """What it is answered when the thread is as this client knows it; only of scripts that store."""
     by_source: bool = False
     """Whether it is sent whole, not named by its SHA-1: within a transaction it cannot be sent again."""
 

@@ -6,7 +6,7 @@ its bytes back. Knows nothing of keys, records or servers; see `codec` for the w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -16,7 +16,7 @@ from langchain_core.messages import BaseMessage
 from ..envelope.exact import fields_to_envelope
 from ..errors import MediaTooLargeError, UnserializableValueError
 from .codec import BLOB_WIRE, CHUNK, CHUNKED, DICT, LIST, STRICT, ValueCodec, id_to_wire, native_encode
-from .items import BLOB, INNER, LEAF, MESSAGE, Secrets, media_ref, pack_item
+from .items import BLOB, INNER, LEAF, MESSAGE, Secrets, media_ref, pack_item, refs_of
 from .known import Flat, KnownMessages, flatten_all
 from .messages import STANDARD, fingerprint, is_heavy, name_of_taken, sha256_of
 from .named_media import with_names, without_names
@@ -46,12 +46,18 @@ class Sink:
     """What one call has to store, by digest."""
 
     items: dict[bytes, bytes] = field(default_factory=dict)
+    refs: set[bytes] = field(default_factory=set)
+    """What these items name."""
     media: dict[bytes, NewMedia] = field(default_factory=dict)
     """By ref."""
     records: list[dict[str, Any]] = field(default_factory=list)
     """What the media table says of them, once it is known where they go."""
     reports: list[dict[str, Any]] = field(default_factory=list)
     """What the media policy could not keep as it was."""
+
+    def builds_on(self, refs: Iterable[bytes], inherited: Iterable[bytes] = ()) -> bytes:
+        """Name what must be in the server already for these refs to mean something, beside what is inherited."""
+        return b"".join(self.refs.union(refs).difference(self.items, self.media, inherited))
 
 
 class Encoder:
@@ -138,15 +144,22 @@ class Encoder:
         Returns:
             As `channel`, and the flat form for the next call if it is a conversation.
         """
-        flat = flatten_all(value, self._heavy_name) if self.codec.native else None
+        flat, entries = self._flat(value, known) if self.codec.native else (None, [])
         if flat is None:
             return *self.channel(name, value, previous), None
-        entries = list(known[1]) if known is not None and known[0].begins(flat) else []
         try:
             entries += [self.message(message) for message in value[len(entries) :]]
             return *self._sequence(entries, previous or EMPTY, LIST), flat
         except _REFUSALS as error:
             raise _unserializable(name, value, error) from error
+
+    def _flat(self, value: list[Any], known: tuple[Flat, list[Entry]] | None) -> tuple[Flat | None, list[Entry]]:
+        """Flatten a list that may be a conversation, and list the entries of those messages that are known."""
+        if known is not None:
+            flat = flatten_all(value, self._heavy_name, len(known[1]) if known[0].light else 0)
+            if flat is None or known[0].begins(flat):
+                return flat, list(known[1])
+        return flatten_all(value, self._heavy_name), []
 
     def _dict(self, value: dict[Any, Any], previous: Sequenced, depth: int) -> tuple[Entry, Sequenced | None]:
         punched = self._take_out(value)
@@ -185,6 +198,7 @@ class Encoder:
         digest, data = pack_item(kind, refs, body, self.secrets)
         if digest not in self.stored:
             self.sink.items[digest] = data
+            self.sink.refs.update(refs)
         return digest
 
     def _blob(self, value: Any) -> Entry:
@@ -257,6 +271,7 @@ class Encoder:
         data = self.known.sent(digest)
         if data is not None:
             self.sink.items[digest] = data
+            self.sink.refs.update(refs_of(data, where="a message that was encoded a moment ago"))
         return data is not None
 
     def _remember(self, name: bytes, digest: bytes) -> None:

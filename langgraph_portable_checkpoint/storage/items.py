@@ -237,6 +237,11 @@ def _split_refs(joined: bytes) -> tuple[bytes, ...]:
     return tuple(joined[i : i + DIGEST_BYTES] for i in range(0, len(joined), DIGEST_BYTES))
 
 
+def refs_of(data: bytes, *, where: str) -> tuple[bytes, ...]:
+    """Read which items an item or record names, without opening it."""
+    return _split_refs(_split(data, what="item or record", where=where)[1])
+
+
 def parse_item(digest: bytes, data: bytes, *, secrets: Secrets, where: str) -> Parsed:
     """Open an item and check it against its digest.
 

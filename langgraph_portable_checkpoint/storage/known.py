@@ -24,7 +24,6 @@ MAX_DIGESTS: Final = 4096
 MAX_UNCONFIRMED: Final = 16
 FLAT_BUDGET_BYTES: Final = 64 * 1024 * 1024
 _EXTRA: Final = attrgetter("__pydantic_extra__")
-_CONTENT: Final = attrgetter("content")
 _FIELDS: Final = attrgetter("__dict__")
 
 
@@ -75,38 +74,51 @@ def _trim(table: dict[bytes, Any], limit: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """A conversation as LangGraph's encoder flattens it: the messages' classes, and their fields in one row."""
+    """A conversation as LangGraph's encoder flattens it.
+
+    Attributes:
+        kinds: The messages' classes.
+        packed: Their fields, as one msgpack array.
+        light: Whether each stands there itself, none by its name.
+    """
 
     kinds: list[type]
-    body: bytes
+    packed: bytes
+    light: bool = True
 
     def begins(self, other: Flat) -> bool:
         """Tell whether `other` begins with this conversation, unchanged."""
-        return other.body.startswith(self.body) and other.kinds[: len(self.kinds)] == self.kinds
+        own, start = (_array_header_bytes(len(each.kinds)) for each in (self, other))
+        same = other.packed.startswith(memoryview(self.packed)[own:], start)
+        return same and other.kinds[: len(self.kinds)] == self.kinds
 
 
-def flatten_all(messages: Sequence[Any], name_heavy: Callable[[Any], bytes | None]) -> Flat | None:
+def flatten_all(
+    messages: Sequence[Any], name_heavy: Callable[[Any], bytes | None], known_light: int = 0
+) -> Flat | None:
     """Flatten a conversation of standard messages; None when it, or a value in it, is something else.
 
     Args:
         messages: The conversation.
         name_heavy: Names a heavy message; its name stands in the place of its fields.
+        known_light: So many messages from the beginning are not heavy unless they have changed.
     """
     kinds = list(map(type, messages))
     if not STANDARD.issuperset(kinds) or any(map(_EXTRA, messages)):
         return None
     fields: list[Any] = list(map(_FIELDS, messages))
+    heavy: list[int] = []
     try:
-        if _may_be_heavy(list(map(_CONTENT, messages))):
-            for position in [i for i, message in enumerate(messages) if is_heavy(message)]:
-                name = name_heavy(messages[position])
-                if name is None:
-                    return None
-                fields[position] = [name, messages[position].id]
-        whole = packb(fields, None, OPTIONS)
+        if _may_be_heavy([each.get("content") for each in fields[known_light:]]):
+            heavy = [i for i, message in enumerate(messages) if is_heavy(message)]
+        for position in heavy:
+            name = name_heavy(messages[position])
+            if name is None:
+                return None
+            fields[position] = [name, messages[position].id]
+        return Flat(kinds, packb(fields, None, OPTIONS), not heavy)
     except TypeError:  # a content without a length, or a value that LangGraph's encoder cannot take
         return None
-    return Flat(kinds, whole[array_header_bytes(len(messages)) :])
 
 
 def _may_be_heavy(contents: list[Any]) -> bool:
@@ -114,7 +126,7 @@ def _may_be_heavy(contents: list[Any]) -> bool:
     return list in map(type, contents) or max(map(len, contents), default=0) > HEAVY_TEXT
 
 
-def array_header_bytes(count: int) -> int:
+def _array_header_bytes(count: int) -> int:
     """Length of msgpack's array header, which differs with the count."""
     return 1 if count < 16 else 3 if count < 65536 else 5
 
@@ -136,7 +148,7 @@ class Flats:
         """Forget the conversations of the thread with this generation."""
         with self._lock:
             for key in [key for key in self._flats if key[0] == generation]:
-                self._bytes -= len(self._flats.pop(key)[0].body)
+                self._bytes -= len(self._flats.pop(key)[0].packed)
 
     def put(self, generation: bytes, ns: str, channel: str, *, flat: Flat, entries: list[Entry]) -> None:
         """Replace the flat form of a channel."""
@@ -144,7 +156,7 @@ class Flats:
         with self._lock:
             old = self._flats.pop(key, None)
             self._flats[key] = (flat, entries)
-            self._bytes += len(flat.body) - (len(old[0].body) if old else 0)
+            self._bytes += len(flat.packed) - (len(old[0].packed) if old else 0)
             while self._bytes > self.budget_bytes and len(self._flats) > 1:
                 _, (dropped, _) = self._flats.popitem(last=False)
-                self._bytes -= len(dropped.body)
+                self._bytes -= len(dropped.packed)

@@ -131,7 +131,7 @@ def dump_checkpoint(
     secrets: Secrets,
     dump: Callable[[Any], tuple[str, bytes]],
     add_item: Callable[[int, tuple[bytes, ...], Any], bytes],
-) -> tuple[bytes, bytes]:
+) -> tuple[bytes, tuple[bytes, ...]]:
     """Encode a checkpoint record.
 
     Args:
@@ -141,14 +141,14 @@ def dump_checkpoint(
         add_item: Stores an item, returns its digest; called once, for the shape.
 
     Returns:
-        The record, and the digest of its shape.
+        The record, and its refs.
     """
     split = split_structure([rest, metadata])
     structure, leaves = split or (None, list(dump((rest, metadata))))
     shape = add_item(SHAPE, (), [structure, list(values)])
     refs = (shape, *(ref for entry in values.values() for ref in entry.refs))
     body = [id_to_wire(parent_id), leaves, [entry.wire for entry in values.values()]]
-    return pack_record(CHECKPOINT, refs, body, secrets=secrets, place=place), shape
+    return pack_record(CHECKPOINT, refs, body, secrets=secrets, place=place), refs
 
 
 def open_checkpoint(data: bytes, *, place: bytes, secrets: Secrets, where: str) -> Parsed:

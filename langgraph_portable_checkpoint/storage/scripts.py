@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class LoadedScript(NamedTuple):
@@ -15,9 +16,24 @@ class LoadedScript(NamedTuple):
     sha: bytes
 
 
+_FUNCTION: Final = re.compile(rb"^local function (\w+)", re.MULTILINE)
+_NAME: Final = re.compile(rb"\w+")
+
+
 @cache
 def load_script(name: str) -> LoadedScript:
-    """Read a script of `lua/`, with what all scripts share in front."""
+    """Read a script of `lua/`, with those of the shared functions in front that it uses.
+
+    A server makes every function anew at each call, whether it is used or not.
+    """
     folder = files(__package__) / "lua"
-    source = (folder / "common.lua").read_bytes() + (folder / f"{name}.lua").read_bytes()
+    own, shared = ((folder / f"{each}.lua").read_bytes() for each in (name, "common"))
+    head, *functions = shared.split(b"\n\n")
+    names, parts = set(_NAME.findall(own)), [own]
+    for function in reversed(functions):  # each uses only earlier ones
+        found = _FUNCTION.search(function)
+        if found is not None and found[1] in names:
+            names.update(_NAME.findall(function))
+            parts.append(function)
+    source = b"\n\n".join([head, *reversed(parts)])
     return LoadedScript(source, sha1(source, usedforsecurity=False).hexdigest().encode())

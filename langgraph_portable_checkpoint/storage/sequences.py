@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 FANOUT: Final = 4
@@ -30,10 +31,12 @@ class Sequenced:
     Attributes:
         entries: All entries.
         pages: Per level from 1 up, the refs of every whole page of that level.
+        compound: Whether some entry is more than a message or a reference to a blob: its wire form is a list.
     """
 
     entries: list[Entry]
     pages: list[list[bytes]]
+    compound: bool
 
     def node(self) -> tuple[list[Entry], tuple[bytes, ...]]:
         """Return the loose entries and, before them in order, the refs of the pages."""
@@ -53,7 +56,13 @@ class Sequenced:
         return entry.wire[2] == [e.wire for e in loose] and entry.refs == refs + tuple(r for e in loose for r in e.refs)
 
 
-EMPTY: Final = Sequenced([], [])
+EMPTY: Final = Sequenced([], [], compound=False)
+_WIRE: Final = itemgetter(0)
+
+
+def has_compound(entries: Sequence[Entry]) -> bool:
+    """Tell whether the wire form of some entry is a list."""
+    return list in map(type, map(_WIRE, entries))
 
 
 def common_prefix(old: Sequence[Entry], new: Sequence[Entry]) -> int:
@@ -80,6 +89,7 @@ def sequence(
         inner: Makes an inner page of FANOUT refs, returns its digest.
     """
     kept = common_prefix(previous.entries, entries)
+    compound = has_compound(entries if previous.compound else entries[kept:])
     pages: list[list[bytes]] = []
     below: Sequence[Any] = entries
     level = 0
@@ -93,7 +103,7 @@ def sequence(
         pages.append([*known, *fresh])
         below = pages[-1]
         level += 1
-    return Sequenced(entries, pages)
+    return Sequenced(entries, pages, compound)
 
 
 def levels_of(size: int) -> list[int]:

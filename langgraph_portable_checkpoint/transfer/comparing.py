@@ -18,7 +18,7 @@ from typing import Any, Final
 import ormsgpack
 from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
 
-from ..storage.known import Flat, array_header_bytes
+from ..storage.known import Flat
 from ..storage.messages import OPTIONS, STANDARD
 
 _STRICT: Final = (OPTIONS & ~ormsgpack.OPT_REPLACE_SURROGATES) | ormsgpack.OPT_PASSTHROUGH_TUPLE
@@ -150,7 +150,7 @@ def flatten(value: Any) -> Flat | None:
         whole = ormsgpack.packb([message.__dict__ for message in value], None, _STRICT)
     except TypeError:
         return None
-    return Flat(kinds, whole[array_header_bytes(len(value)) :])
+    return Flat(kinds, whole)
 
 
 def difference(left: Any, right: Any, path: str) -> str | None:

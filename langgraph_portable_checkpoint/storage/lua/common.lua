@@ -4,6 +4,8 @@
 local META, ITEMS, CKPTS, INDEX, WRITES, TURNS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local BLOBS, MEDIA, RUNS, GONE, LEASE = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local CHUNK = 1000
+-- A script that takes many values takes them packed: as one argument they cost client and server less.
+local A = ARGV
 
 -- Concatenated refs of an item or record, or nil when the bytes are not one.
 local function refs_of(value)
@@ -81,9 +83,15 @@ local function push_frames(value, pending, seen)
   end)
 end
 
+-- Read what scripts ask of meta; a field that is not there is false. Each call of the server costs more than all that a
+-- script does with its answer, so what stores a checkpoint or writes asks once.
+local function read_meta()
+  local found = redis.call('HMGET', META, 'g', 'k', 'm', 'th', 'tn', 'ttl')
+  return {g = found[1], k = found[2], m = found[3], th = found[4], tn = found[5], ttl = found[6]}
+end
+
 -- Give every key of the thread the same expiry. A per-thread override in meta wins ("0": never).
-local function touch(ttl_ms)
-  local override = redis.call('HGET', META, 'ttl')
+local function touch(ttl_ms, override)
   local ttl = override or ttl_ms
   if not tonumber(ttl) then return end
   for i = 1, 9 do
@@ -110,14 +118,15 @@ end
 
 -- Tell whether some keys of the thread are gone while others are there, as after an eviction.
 -- A thread without checkpoints has writes, or is being loaded: then meta has no `m` yet. Its turn log went with them.
-local function is_broken(generation)
-  if generation == '' then return true end
-  local ckpts = redis.call('EXISTS', CKPTS)
-  if ckpts ~= redis.call('EXISTS', INDEX) then return true end
-  if ckpts == 1 then return not generation or redis.call('EXISTS', ITEMS) == 0 end
-  if not generation then return redis.call('EXISTS', ITEMS, WRITES) > 0 end
-  local meta = redis.call('HMGET', META, 'm', 'th')
-  return meta[2] or (meta[1] and redis.call('EXISTS', WRITES) == 0)
+-- Stops with WRONGTYPE where one of the keys that it asks for their length belongs to something else.
+-- has_ckpts, has_index: true where the caller has found something in these keys.
+local function is_broken(meta, has_ckpts, has_index)
+  if meta.g == '' then return true end
+  local ckpts = has_ckpts or redis.call('HLEN', CKPTS) > 0
+  if ckpts ~= (has_index or redis.call('EXISTS', INDEX) == 1) then return true end
+  if ckpts then return not meta.g or redis.call('HLEN', ITEMS) == 0 end
+  if not meta.g then return redis.call('HLEN', ITEMS) + redis.call('HLEN', WRITES) > 0 end
+  return meta.th or (meta.m and redis.call('HLEN', WRITES) == 0)
 end
 
 -- Stop with WRONGTYPE before the first write when a key belongs to something else: later, half of a call would be done.
@@ -128,38 +137,35 @@ local function check_types()
   for i = 10, 11 do redis.call('GET', KEYS[i]) end
 end
 
--- Store `count` digest, bytes pairs of ARGV from position `at` into `key`; returns the position after them.
+-- The same for a call that writes blobs and media records only where it brings some: `media` of them; blobs as further
+-- arguments, or sent before. Where all keys expire together, all are looked at.
+local function check_media(media, sent, expires)
+  if expires then return check_types() end
+  if ARGV[2] or sent ~= '' then redis.call('HLEN', BLOBS) end
+  if media > 0 then redis.call('HLEN', MEDIA) end
+end
+
+-- Store the fields and values from `at` to `last` of a list into `key`.
+local function store_range(key, list, at, last)
+  for from = at, last, 2 * CHUNK do redis.call('HSET', key, unpack(list, from, math.min(from + 2 * CHUNK - 1, last))) end
+end
+
+-- The position after counted pairs of the arguments from position `at`.
+local function after_pairs(at) return at + 1 + 2 * tonumber(A[at]) end
+
+-- Store counted pairs of the arguments from position `at` into `key`; returns the position after them.
 local function store_pairs(key, at)
-  local count = tonumber(ARGV[at])
-  at = at + 1
-  local last = at + 2 * count - 1
-  while at <= last do
-    local upto = math.min(at + 2 * CHUNK - 1, last)
-    redis.call('HSET', key, unpack(ARGV, at, upto))
-    at = upto + 1
-  end
-  return last + 1
+  local after = after_pairs(at)
+  store_range(key, A, at + 1, after - 1)
+  return after
 end
 
--- Mark the names of counted pairs of ARGV from position `at`; returns the position after them.
-local function mark_pairs(at, seen)
-  local last = at + 2 * tonumber(ARGV[at])
-  for i = at + 1, last, 2 do seen[ARGV[i]] = true end
-  return last + 1
-end
-
--- Tell whether something that a call builds on is not there: the server has lost what it had confirmed, as after a
--- failover to a replica that lagged, or after a snapshot was put back. What is there brings along all that it names.
--- `at`: counted pairs of blobs, media and items that the call brings; `sent`: refs of blobs that came before;
--- push_rest(wanted, seen, at) adds the refs of what follows.
-local function builds_on_lost(at, sent, push_rest)
-  local seen, wanted = {}, {}
-  for i = 1, #sent, 16 do seen[string.sub(sent, i, i + 15)] = true end
-  local items = mark_pairs(mark_pairs(at, seen), seen)
-  local after = mark_pairs(items, seen)
-  for i = items + 2, after - 1, 2 do push_refs(ARGV[i], wanted, seen) end
-  push_rest(wanted, seen, after)
-  for _, ref in ipairs(wanted) do
+-- Tell whether one of these concatenated refs, on which a call builds, names nothing: the server has lost what it had
+-- confirmed, as after a failover to a replica that lagged, or after a snapshot was put back. What is there brings along all
+-- that it names.
+local function lacks(refs)
+  for i = 1, #refs, 16 do
+    local ref = string.sub(refs, i, i + 15)
     if redis.call('HEXISTS', ITEMS, ref) == 0 and redis.call('HEXISTS', MEDIA, ref) == 0 then return true end
   end
   return false
@@ -182,16 +188,15 @@ local function with_sent(sent, store)
   return reply
 end
 
--- Agree with the client on the thread's generation. Returns nil when agreed, else the reply to give.
-local function agree(expected, fresh, aux, thread_id)
-  local found = redis.call('HMGET', META, 'g', 'k')
-  if is_broken(found[1]) then return {'broken'} end
-  if found[1] then
-    if found[1] ~= expected then return {'stale', found[1], found[2] or ''} end
-    return nil
-  end
-  if expected ~= '' then return {'stale', '', ''} end
+-- Tell whether the client is right about the thread's generation. Returns nil when it is, else the reply to give.
+local function differs_from(meta, expected, has_ckpts, has_index)
+  if is_broken(meta, has_ckpts, has_index) then return {'broken'} end
+  if (meta.g or '') ~= expected then return {'stale', meta.g or '', meta.k or ''} end
+  return nil
+end
+
+-- Begin a thread that is not there yet.
+local function begin(fresh, aux, thread_id)
   redis.call('HSET', META, 'g', fresh, 't', thread_id)
   if aux ~= '' then redis.call('HSET', META, 'k', aux) end
-  return nil
 end

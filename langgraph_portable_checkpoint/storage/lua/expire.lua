@@ -10,5 +10,5 @@ if ARGV[1] == '' then
 else
   redis.call('HSET', META, 'ttl', ARGV[1])
 end
-touch(ARGV[2])
+touch(ARGV[2], redis.call('HGET', META, 'ttl'))
 return 1

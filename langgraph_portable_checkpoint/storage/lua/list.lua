@@ -3,9 +3,9 @@
 --   for 'names': 2.. places.
 -- Reply: {generation or '', key or '', place, record, writes or '', ...}; names that are not stored are left out.
 --   A single row 'broken' with an empty generation: keys or records are missing.
-local meta = redis.call('HMGET', META, 'g', 'k')
-if is_broken(meta[1]) then return {'', '', 'broken', '', ''} end
-local out = {meta[1] or '', meta[2] or ''}
+local meta = read_meta()
+if is_broken(meta) then return {'', '', 'broken', '', ''} end
+local out = {meta.g or '', meta.k or ''}
 local places
 if ARGV[1] == 'range' then
   places = redis.call('ZREVRANGEBYLEX', INDEX, ARGV[2], ARGV[3], 'LIMIT', 0, ARGV[4])

@@ -46,5 +46,5 @@ redis.call('HSET', META, 'm', top)
 if ARGV[6] ~= '' then redis.call('HSET', META, 'th', ARGV[6], 'tn', ARGV[7]) end
 for i = 1, 9 do redis.call('PERSIST', KEYS[i]) end
 redis.call('UNLINK', GONE)
-touch(ARGV[5])
+touch(ARGV[5], redis.call('HGET', META, 'ttl'))
 return {'ok'}

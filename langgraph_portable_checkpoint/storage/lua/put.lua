@@ -1,42 +1,47 @@
 -- Store one checkpoint with its items, blobs and turn records, atomically.
--- ARGV: 1 expected generation or '', 2 fresh generation, 3 sealed digest key or '', 4 thread id, 5 ns, 6 checkpoint id,
---   7 parent place or '', 8 record, 9 ttl ms or '', 10 lease token or '', 11 run digest or '', 12 conflict policy
---   ('allow' | 'report' | 'raise'), 13 place of the checkpoint whose turn log the turn records extend or '',
---   14 concatenated refs of blobs that this transaction has stored before or '',
---   then counted pairs for other blobs, media, items; then counted pairs for turns, a counted list of turns to drop
---   and the number of turns; or -1 to leave the turn log alone.
+-- ARGV: 1 a msgpack array; then names and bytes of blobs. In the array: 1 expected generation or '', 2 fresh generation,
+--   3 sealed digest key or '', 4 thread id, 5 ns, 6 checkpoint id, 7 parent place or '', 8 record, 9 ttl ms or '', 10 lease
+--   token or '', 11 run digest or '', 12 conflict policy ('allow' | 'report' | 'raise'), 13 place of the checkpoint whose turn
+--   log the turn records extend or '', 14 concatenated refs of blobs that this transaction has stored before or '',
+--   15 SHA-1 in hex of the parent's record or '', 16 concatenated refs that must be there beside those that it names;
+--   then counted pairs for media, items; then counted pairs for turns, a counted list of turns to drop and the number of
+--   turns; or -1 to leave the turn log alone.
 -- Reply: {'ok', generation, head before, turn log applied '1'/'0'} | {'stale', generation, key} | {'deleted'}
 --   | {'leased'} | {'conflict', head} | {'lost'} where items are gone that it builds on. Nothing is stored unless the reply is 'ok'.
-local ns, place, parent = ARGV[5], ARGV[5] .. '\0' .. ARGV[6], ARGV[7]
-return with_sent(ARGV[14], function()
-  if lease_refuses(ARGV[10]) then return {'leased'} end
-  if parent ~= '' and redis.call('EXISTS', GONE) == 1 and redis.call('HEXISTS', CKPTS, parent) == 0 then
-    return {'deleted'}
-  end
+A = cmsgpack.unpack(ARGV[1])
+local ns, place, parent = A[5], A[5] .. '\0' .. A[6], A[7]
+return with_sent(A[14], function()
+  local guarded = redis.call('EXISTS', LEASE, GONE) > 0
+  if (guarded or A[10] ~= '') and lease_refuses(A[10]) then return {'leased'} end
+  local before = parent ~= '' and redis.call('HGET', CKPTS, parent)
+  if guarded and redis.call('GET', GONE) and parent ~= '' and not before then return {'deleted'} end
   local head = head_of(ns) or ''
-  if ARGV[12] == 'raise' and head ~= '' and head ~= parent and head ~= place then return {'conflict', head} end
-  check_types()
-  local differs = agree(ARGV[1], ARGV[2], ARGV[3], ARGV[4])
+  if A[12] == 'raise' and head ~= '' and head ~= parent and head ~= place then return {'conflict', head} end
+  local meta = read_meta()
+  local differs = differs_from(meta, A[1], before and true, head ~= '')
   if differs then return differs end
-  local function push_record(wanted, seen) push_refs(ARGV[8], wanted, seen) end
-  if ARGV[1] ~= '' and builds_on_lost(15, ARGV[14], push_record) then return {'lost'} end
-  note_holder(ARGV[10])
-  local at = store_pairs(BLOBS, 15)
-  at = store_pairs(MEDIA, at)
-  at = store_pairs(ITEMS, at)
-  redis.call('HSET', CKPTS, place, ARGV[8])
+  check_media(A[17], A[14], A[9] ~= '' or meta.ttl)
+  if A[after_pairs(after_pairs(17))] > 0 then redis.call('HLEN', TURNS) end
+  if A[15] ~= '' and not (before and redis.sha1hex(before) == A[15]) then return {'lost'} end
+  if A[1] ~= '' and lacks(A[16]) then return {'lost'} end
+  if A[11] ~= '' then redis.call('SADD', RUNS, A[11]) end
+  if not meta.g then begin(A[2], A[3], A[4]) end
+  note_holder(A[10])
+  store_range(BLOBS, ARGV, 2, #ARGV)
+  local at = store_pairs(ITEMS, store_pairs(MEDIA, 17))
+  redis.call('HSET', CKPTS, place, A[8])
   redis.call('ZADD', INDEX, 0, place)
-  local top = redis.call('HGET', META, 'm')
-  if not top or top < ARGV[6] then redis.call('HSET', META, 'm', ARGV[6]) end
-  if ARGV[11] ~= '' then redis.call('SADD', RUNS, ARGV[11]) end
+  local fields = {}
+  if not meta.m or meta.m < A[6] then fields = {'m', A[6]} end
   local applied = '0'
-  if place >= head and ARGV[at] ~= '-1' and (redis.call('HGET', META, 'th') or '') == ARGV[13] then
+  if place >= head and A[at] ~= -1 and (meta.th or '') == A[13] then
     at = store_pairs(TURNS, at)
-    local drops = tonumber(ARGV[at])
-    if drops > 0 then redis.call('HDEL', TURNS, unpack(ARGV, at + 1, at + drops)) end
-    redis.call('HSET', META, 'th', place, 'tn', ARGV[at + drops + 1])
+    local drops = A[at]
+    if drops > 0 then redis.call('HDEL', TURNS, unpack(A, at + 1, at + drops)) end
+    for _, value in ipairs({'th', place, 'tn', A[at + drops + 1]}) do fields[#fields + 1] = value end
     applied = '1'
   end
-  touch(ARGV[9])
-  return {'ok', redis.call('HGET', META, 'g'), head, applied}
+  if fields[1] then redis.call('HSET', META, unpack(fields)) end
+  touch(A[9], meta.ttl)
+  return {'ok', meta.g or A[2], head, applied}
 end)

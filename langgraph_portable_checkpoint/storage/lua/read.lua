@@ -4,9 +4,9 @@
 -- Reply: {generation or '', key or '', place or '' ('broken': keys or records are missing), record or 1 when the
 --   client's copy is current, writes or '',
 --   turn log place or '', turns, last turn record or '', item digest, item, ...}.
-local meta = redis.call('HMGET', META, 'g', 'k', 'th', 'tn')
-if is_broken(meta[1]) then return {'', '', 'broken', '', '', '', 0, ''} end
-if not meta[1] then return {'', '', '', '', '', '', 0, ''} end
+local meta = read_meta()
+if is_broken(meta) then return {'', '', 'broken', '', '', '', 0, ''} end
+if not meta.g then return {'', '', '', '', '', '', 0, ''} end
 local place
 if ARGV[2] == '' then
   place = head_of(ARGV[1])
@@ -17,17 +17,17 @@ local record = place and redis.call('HGET', CKPTS, place)
 if place and not record and redis.call('ZSCORE', INDEX, place) then
   return {'', '', 'broken', '', '', '', 0, ''}
 end
-if not record then return {meta[1], meta[2] or '', '', '', '', meta[3] or '', 0, ''} end
+if not record then return {meta.g, meta.k or '', '', '', '', meta.th or '', 0, ''} end
 local writes = redis.call('HGET', WRITES, place)
 if writes == '' then return {'', '', 'broken', '', '', '', 0, ''} end
 writes = writes or ''
 local turns, last = 0, ''
 if ARGV[6] == '1' then
-  turns = tonumber(meta[4] or '0')
+  turns = tonumber(meta.tn or '0')
   if not turns then return {'', '', 'broken', '', '', '', 0, ''} end
   if turns > 0 then last = redis.call('HGET', TURNS, tostring(turns - 1)) or '' end
 end
-local out = {meta[1], meta[2] or '', place, record, writes, meta[3] or '', turns, last}
+local out = {meta.g, meta.k or '', place, record, writes, meta.th or '', turns, last}
 if place == ARGV[3] and redis.sha1hex(record) == ARGV[4] then out[4] = 1 end
 local refs = refs_of(record)
 if ARGV[5] ~= '1' and out[4] ~= 1 and refs then

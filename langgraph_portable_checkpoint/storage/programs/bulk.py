@@ -81,11 +81,7 @@ def _weight(args: Iterable[Any]) -> int:
 
 def _supposed(call: Script | Command) -> Any:
     """Say what a writing call is answered when the thread is as this client knows it."""
-    if isinstance(call, Command):
-        return None
-    if call.name == "put":
-        return [b"ok", call.args[1], b"", b"0" if call.args[-1] == -1 else b"1"]
-    return [b"ok", call.args[1], b"1" if call.args[-1] else b"0"]
+    return None if isinstance(call, Command) else list(call.supposed)
 
 
 def _is_write(effect: Effect) -> bool:
@@ -95,7 +91,7 @@ def _is_write(effect: Effect) -> bool:
 
 def _may_be_collected(call: Any) -> bool:
     if isinstance(call, Script):
-        return call.name in ("put", "write")
+        return bool(call.supposed)
     return isinstance(call, Command) and bool(call.args[0] in ("ZADD", b"ZADD"))
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+import msgpack
+
 from ...errors import (
     CorruptRecordError,
     PlaintextRecordError,
@@ -176,6 +178,11 @@ def pairs(values: Mapping[bytes, bytes]) -> list[bytes | int]:
     for key, value in values.items():
         flat += (key, value)
     return flat
+
+
+def packed(values: Sequence[bytes | int], blobs: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Pack a script's many arguments into one, in the old form of msgpack that servers read; blobs stay beside it."""
+    return (msgpack.packb(values, use_bin_type=False), *blobs)
 
 
 def unpair(flat: Iterable[bytes]) -> dict[bytes, bytes]:
@@ -354,8 +361,8 @@ def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[MediaArgs]:
         records[name] = seal_media_record(view, name, report)
     own = stored if core.store is None else {}
     large = large_of(own) if core.transactions else {}
-    small = {ref: data for ref, data in own.items() if ref not in large}
-    return MediaArgs(large, [b"".join(large), *pairs(small), *pairs(records)])
+    small = tuple(part for blob in own.items() if blob[0] not in large for part in blob)
+    return MediaArgs(large, small, records)
 
 
 def read_record(core: Core, parsed: Parsed, decoder: Decoder) -> CheckpointRecord:

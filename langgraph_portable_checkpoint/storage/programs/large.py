@@ -23,8 +23,10 @@ class MediaArgs(NamedTuple):
 
     large: Mapping[bytes, bytes]
     """Blobs that go before the script."""
-    rest: list[bytes | int]
-    """The script's own arguments: the refs of those, then counted pairs of small blobs and of media table records."""
+    blobs: tuple[bytes, ...]
+    """Names and bytes of the other blobs: further arguments of the script."""
+    records: Mapping[bytes, bytes]
+    """Media table records."""
 
 
 def large_of(blobs: Mapping[bytes, bytes]) -> dict[bytes, bytes]:

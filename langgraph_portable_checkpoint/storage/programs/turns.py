@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha1
 from importlib.metadata import PackageNotFoundError, version
-from operator import itemgetter
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -33,8 +32,6 @@ from ..messages import STANDARD, is_heavy
 from ..sequences import Entry, Sequenced, common_prefix
 from ..view import ThreadView
 from .core import Core, unpair
-
-_WIRE = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +123,7 @@ def is_conversation(made: Sequenced | None, entry: Entry) -> bool:
     """Tell whether a channel's value is a list of messages, as far as its entries say: see `only_messages`."""
     if not isinstance(entry.wire, list) or len(entry.wire) != 3 or entry.wire[1] != LIST or made is None:
         return False
-    return list not in map(type, map(_WIRE, made.entries))
+    return not made.compound
 
 
 def only_messages(decoder: Decoder, entries: Sequence[Entry]) -> bool:

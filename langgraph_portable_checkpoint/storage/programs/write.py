@@ -14,13 +14,26 @@ from ...errors import BranchWarning, ConflictError
 from ..codec import ValueCodec
 from ..effects import Program, Script
 from ..encoder import Encoder, Sink
+from ..items import refs_of
 from ..known import Flat
 from ..layout import place as spell_place
 from ..layout import run_digest, split_place
 from ..records import WriteRecord, dump_checkpoint, dump_write, task_name, write_key
 from ..sequences import Entry, Sequenced
 from ..view import HeldRecord, ThreadView
-from .core import MAX_ATTEMPTS, Core, broken, media_args, open_record, pairs, read_record, refuse, registered, unpair
+from .core import (
+    MAX_ATTEMPTS,
+    Core,
+    broken,
+    media_args,
+    open_record,
+    packed,
+    pairs,
+    read_record,
+    refuse,
+    registered,
+    unpair,
+)
 from .large import MediaArgs
 from .stops import mark_stop, settle_stop, stopped
 from .turns import Tail, TurnWrite, all_messages, conversation_of, plan, turn_field
@@ -60,7 +73,7 @@ def put(
         if checkpoint_ns == "":
             turns = yield from call.turns(values, run_id=metadata.get("run_id"), fresh=fresh)
         media = yield from media_args(core, view, call.sink)
-        script = call.script(metadata, values, turns, media, fresh=fresh, token=token)
+        script = call.script(metadata, values, turns, media, parent=parent, fresh=fresh, token=token)
         run_id = _new_run(view, metadata)
         reply = yield from registered(core, thread_id, script, run_id, fresh=fresh, large=media.large)
         if reply is None:
@@ -186,11 +199,12 @@ class _Put:
         turns: TurnWrite | None,
         media: MediaArgs,
         *,
+        parent: HeldRecord | None,
         fresh: bool,
         token: bytes,
     ) -> Script:
         rest = {key: value for key, value in self.checkpoint.items() if key != "channel_values"}
-        data, _ = dump_checkpoint(
+        data, refs = dump_checkpoint(
             parent_id=self.parent_id,
             rest=rest,
             metadata=metadata,
@@ -218,11 +232,15 @@ class _Put:
             run_digest(run_id) if isinstance(run_id, str) else b"",
             self.core.on_conflict.encode(),
             turns.extends if turns else b"",
-            *media.rest,
+            b"".join(media.large),
+            parent.sha1_hex if parent else b"",
+            self.sink.builds_on(refs, refs_of(parent.data, where="a held record") if parent else ()),
+            *pairs(media.records),
             *pairs(self.sink.items),
             *_turn_args(turns),
         ]
-        return Script("put", self.core.layout.thread(self.thread_id), tuple(args))
+        supposed = (b"ok", self.view.generation, b"", b"0" if turns is None else b"1")
+        return Script("put", self.core.layout.thread(self.thread_id), packed(args, media.blobs), supposed=supposed)
 
     def _dump_rest(self, value: Any) -> tuple[str, bytes]:
         return self.encoder.dump_named("checkpoint metadata", value)
@@ -336,11 +354,13 @@ def put_writes(
             core.views.note_stop(thread_id, place)
         marked = mark_stop(core, view, thread_id, place, task_id, writes) if stop else None
         media = yield from media_args(core, view, sink)
-        stored = [*media.rest, *pairs(sink.items)]
+        refs = sink.builds_on(ref for frame in frames.values() for ref in frame.entry.refs)
+        stored = [b"".join(media.large), refs, *pairs(media.records), *pairs(sink.items)]
         head = _head_of_writes(core, view, thread_id, place, fresh=fresh, token=token)
         task = task_name(task_id, view.secrets)
-        args = (*head, task, *stored, *_frame_args(view, place, frames), *_marked_args(place, marked))
-        script = Script("write", core.layout.thread(thread_id), args)
+        args = [*head, task, *stored, *_frame_args(view, place, frames), *_marked_args(place, marked)]
+        supposed = (b"ok", view.generation, b"1" if marked else b"0")
+        script = Script("write", core.layout.thread(thread_id), packed(args, media.blobs), supposed=supposed)
         reply = yield from registered(core, thread_id, script, None, fresh=fresh, large=media.large)
         if reply is None:
             continue
