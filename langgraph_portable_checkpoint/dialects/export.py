@@ -170,8 +170,10 @@ def read_messages(
     """
     mended: list[int] = [] if broken is None else broken
     return [
-        message if type(message) is dict and _is_envelope(message) else _read(message, at, mended)
-        for at, message in enumerate(messages)
+        message  # type: ignore[misc]  # a dict with these keys is taken for an envelope
+        if type(message) is dict and "role" in message and type(message.get("content")) is list
+        else _read(message, at, mended)
+        for at, message in enumerate(cast(Iterable[Any], messages))
     ]
 
 

@@ -21,6 +21,7 @@ from langgraph_portable_checkpoint.dialects import (
     langchain,
     mistral_write,
     normalise,
+    pairing,
     parts,
     responses_write,
 )
@@ -50,6 +51,23 @@ EVERYDAY = st.lists(
     | said_by("system", made.TEXT),
     max_size=5,
 )
+
+
+@st.composite
+def turns(draw: st.DrawFn) -> list[Any]:
+    """Turns as nearly all histories have them: each call has an id of its own and its result, in order."""
+    history: list[Any] = []
+    for turn in range(draw(st.integers(1, 3))):
+        history.append(draw(said_by("user", made.TEXT)))
+        calls = draw(st.lists(made.CALL, max_size=2))
+        ids = [f"{call['id']}{turn}{at}" for at, call in enumerate(calls)]
+        asked = [{**call, "id": one} for call, one in zip(calls, ids, strict=True)]
+        said = draw(st.lists(made.TEXT, max_size=1))
+        history.append({**draw(said_by("assistant", made.TEXT)), "content": [*said, *asked]})
+        history += [{**draw(said_by("tool", made.TEXT, name=made.NAMES)), "tool_call_id": one} for one in ids]
+    return history
+
+
 OPTIONS = st.fixed_dictionaries(
     {},
     optional={
@@ -73,7 +91,8 @@ class Everything(normalise.Traits):
 def without_first_rows(patch: pytest.MonkeyPatch) -> None:
     """Switch the first rows off."""
     patch.setattr(normalise, "Traits", Everything)
-    patch.setattr(parts, "_STAYS", {})
+    patch.setattr(parts.Parts, "stays", lambda self, envelope: False)
+    patch.setattr(pairing, "_in_order", lambda conversation: None)
     patch.setattr(langchain, "everyday_dict", lambda envelope: None)
     for module in (anthropic_write, bedrock_write, chat_write, mistral_write, responses_write):
         patch.setattr(module, "plain_text", lambda envelope: None)
@@ -93,7 +112,7 @@ def outcome(history: Any, dialect: str, options: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("dialect", WRITING)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.differing_executors])
-@given(history=made.HISTORIES | EVERYDAY, options=OPTIONS)
+@given(history=made.HISTORIES | EVERYDAY | turns(), options=OPTIONS)
 def test_exports_are_the_same_without_first_rows(dialect: str, history: Any, options: dict[str, Any]) -> None:
     quick = outcome(history, dialect, options)
     with pytest.MonkeyPatch.context() as patch:
