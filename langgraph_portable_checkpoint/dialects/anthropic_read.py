@@ -34,8 +34,8 @@ def read_system(system: Any, *, origin: Origin, problems: Problems) -> list[Mess
 
 def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) -> list[MessageEnvelope]:
     """Read one message; several envelopes where it holds tool results."""
-    message = problems.mapping(native, path)
-    if message is None or not problems.plain(message, path):
+    message = problems.plain_mapping(native, path)
+    if message is None:
         return []
     role = message.get("role")
     if role not in ("user", "assistant", "system"):

@@ -33,8 +33,8 @@ _AUDIO: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 
 def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) -> MessageEnvelope | None:
     """Read one message; None and a recorded problem if it is none."""
-    message = problems.mapping(native, path)
-    if message is None or not problems.plain(message, path):
+    message = problems.plain_mapping(native, path)
+    if message is None:
         return None
     role = ROLES.get(str(message.get("role")))
     if role is None:

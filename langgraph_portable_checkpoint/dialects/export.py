@@ -125,9 +125,9 @@ def import_messages(
     report.target = dialect.name
     options = ImportOptions(profile=profile, model=model, account=account)
     envelopes = dialect.parse(value, options, report)
-    check_types(envelopes, dialect.name)
-    tell_unknown(value, envelopes, dialect.name, report=report)
-    if dialect.name not in _KNOW_INVALID_CALLS:
+    kinds = check_types(envelopes, dialect.name)
+    tell_unknown(value, envelopes, dialect.name, kinds=kinds, report=report)
+    if "invalid_tool_call" in kinds and dialect.name not in _KNOW_INVALID_CALLS:
         tell_invalid(envelopes, report)
     return Imported(
         envelopes=envelopes,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import MalformedHistoryError
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
+from .langchain_read import everyday_envelope
 from .langchain_write import everyday_dict
 from .plain_values import plain_or_told
 from .problems import Problems
@@ -100,7 +101,7 @@ class LangChain:
         messages = [_message(native, f"{root}[{at}]", problems, report) for at, native in enumerate(natives)]
         problems.raise_if_any()
         merged = _merged([message for message in messages if message is not None], report)
-        return [read_message(message) for message in merged]
+        return [message if isinstance(message, dict) else read_message(message) for message in merged]
 
     def recognises(self, payload: Any) -> float:
         """A `type` of LangChain's with data or content, or an lc constructor of a message."""
@@ -188,13 +189,18 @@ def _class_of(native: Mapping[str, Any]) -> str | None:
     return CLASSES.get(kind) if isinstance(kind, str) and body else None
 
 
-def _message(native: Any, path: str, problems: Problems, report: Report) -> BaseMessage | None:
+def _message(native: Any, path: str, problems: Problems, report: Report) -> BaseMessage | MessageEnvelope | None:
+    """Read a message; an everyday one as its envelope."""
+    found = problems.plain_mapping(native, path)
+    if found is None:
+        return None
+    return everyday_envelope(found) or _made(found, path, problems, report)
+
+
+def _made(found: Mapping[str, Any], path: str, problems: Problems, report: Report) -> BaseMessage | None:
     import langchain_core.messages as known
     from pydantic import ValidationError
 
-    found = problems.mapping(native, path)
-    if found is None or not problems.plain(found, path):
-        return None
     name = _class_of(found)
     if name == "RemoveMessage":
         report.add("L2", "dropped", action="left out a command to remove a message", path=path)
@@ -267,14 +273,19 @@ def _sum(run: Sequence[Any]) -> Any:
         raise MalformedHistoryError(NAME, [f"chunks of {run[0].id}: {error}"]) from error
 
 
-def _merged(messages: Sequence[BaseMessage], report: Report) -> Iterator[BaseMessage]:
+def _merged(
+    messages: Sequence[BaseMessage | MessageEnvelope], report: Report
+) -> Iterator[BaseMessage | MessageEnvelope]:
     """Merge chunks with one id, also where those of others stand between; each stands where its first one stood."""
     from langchain_core.messages import BaseMessageChunk, message_chunk_to_message
 
+    if not any(isinstance(message, BaseMessageChunk) for message in messages):
+        yield from messages
+        return
     runs: dict[Any, list[Any]] = {}
     for at, message in enumerate(messages):
-        chunk = isinstance(message, BaseMessageChunk) and message.id is not None
-        runs.setdefault((type(message), message.id) if chunk else at, []).append(message)
+        run_id = message.id if isinstance(message, BaseMessageChunk) else None
+        runs.setdefault(at if run_id is None else (type(message), run_id), []).append(message)
     for run in runs.values():
         whole = run[0] if len(run) == 1 else _sum(run)
         if len(run) > 1:

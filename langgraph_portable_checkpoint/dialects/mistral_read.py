@@ -18,8 +18,8 @@ _READ_KEYS: Final = frozenset({"role", "content", "name", "tool_calls", "tool_ca
 
 def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) -> MessageEnvelope | None:
     """Read one message; None and a recorded problem if it is none."""
-    message = problems.mapping(native, path)
-    if message is None or not problems.plain(message, path):
+    message = problems.plain_mapping(native, path)
+    if message is None:
         return None
     role = _ROLES.get(str(message.get("role")))
     if role is None:

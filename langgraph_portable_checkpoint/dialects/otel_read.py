@@ -50,8 +50,8 @@ def _list(value: Any, path: str, problems: Problems) -> list[Any]:
 
 
 def read_message(native: Any, path: str, options: ImportOptions, problems: Problems) -> Iterator[MessageEnvelope]:
-    message = problems.mapping(native, path)
-    if message is None or not problems.plain(message, path):
+    message = problems.plain_mapping(native, path)
+    if message is None:
         return
     role, parts = message.get("role"), message.get("parts")
     if not isinstance(role, str) or not isinstance(parts, list):

@@ -35,6 +35,13 @@ class Problems:
         self.add(path, f"is {_kind(value)}, not an object")
         return None
 
+    def plain_mapping(self, value: Any, path: str) -> Mapping[str, Any] | None:
+        """Return the value if it is a JSON object that holds nothing but JSON (`plain`), else record what is wrong."""
+        if type(value) is dict and _is_plain(value, MAX_DEPTH):
+            return value
+        found = self.mapping(value, path)
+        return found if found is not None and self.plain(found, path) else None
+
     def text(self, value: Any, path: str) -> str | None:
         """Return the value if it is a text, else record that it is none."""
         if isinstance(value, str):
@@ -67,6 +74,28 @@ def _kind(value: Any) -> str:
 
 _LEAVES: Final = frozenset({str, bool, type(None)})
 """Types of values that are plain whatever they are; looked up here, since most values are of them."""
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    """True for what is made of JSON's own types alone; False says nothing. One function, since it sees every value."""
+    kind = type(value)
+    if kind is dict:
+        for key in value:
+            if type(key) is not str:
+                return False
+        items: Iterable[Any] = value.values()
+    elif kind is list:
+        items = value
+    elif kind is int:
+        return value in INT64
+    else:
+        return kind is float and isfinite(value)
+    if depth == 0:
+        return False
+    for item in items:  # noqa: SIM110 - all() over a generator takes twice as long, for every object of a payload
+        if type(item) not in _LEAVES and not _is_plain(item, depth - 1):
+            return False
+    return True
 
 
 def _not_plain(value: Any, depth: int) -> str:

@@ -35,8 +35,8 @@ class ItemReader:
 
     def read(self, native: Any, path: str) -> None:
         """Read one item."""
-        item = self.problems.mapping(native, path)
-        if item is None or not self.problems.plain(item, path):
+        item = self.problems.plain_mapping(native, path)
+        if item is None:
             return
         kind = item.get("type", "message")
         if not isinstance(kind, str):
