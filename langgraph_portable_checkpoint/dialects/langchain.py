@@ -106,7 +106,7 @@ class LangChain:
     def recognises(self, payload: Any) -> float:
         """A `type` of LangChain's with data or content, or an lc constructor of a message."""
         natives, _ = _messages(payload, Problems(NAME))
-        if not natives or not all(isinstance(native, Mapping) for native in natives):
+        if not natives or not all(isinstance(native, (dict, Mapping)) for native in natives):
             return 0.0
         if all(_class_of(native) for native in natives):
             return 0.95
@@ -141,16 +141,16 @@ def _without_bytes(block: Block) -> Block:
 
 
 def _holds_bytes(value: Any) -> bool:
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         return any(map(_holds_bytes, value.values()))
     return isinstance(value, bytes) or (isinstance(value, list) and any(map(_holds_bytes, value)))
 
 
 def _messages(payload: Any, problems: Problems) -> tuple[list[Any], str]:
     """Return the list of messages and its path; of recorded events that of the last state, else all chunks."""
-    if isinstance(payload, Mapping) and isinstance(payload.get("messages"), list):
+    if isinstance(payload, (dict, Mapping)) and isinstance(payload.get("messages"), list):
         return payload["messages"], "messages"
-    if isinstance(payload, Mapping) and _class_of(payload):
+    if isinstance(payload, (dict, Mapping)) and _class_of(payload):
         return [payload], ""
     if not isinstance(payload, list):
         problems.add("", f"is {type(payload).__name__}, not a list of messages")
@@ -164,7 +164,7 @@ def _messages(payload: Any, problems: Problems) -> tuple[list[Any], str]:
 
 
 def _is_state(event: Any) -> bool:
-    if not isinstance(event, list) or len(event) != 2 or not isinstance(event[1], Mapping):
+    if not isinstance(event, list) or len(event) != 2 or not isinstance(event[1], (dict, Mapping)):
         return False
     return isinstance(event[1].get("messages"), list)
 
@@ -174,7 +174,7 @@ def _chunk(event: Any) -> Any:
     if not isinstance(event, list) or len(event) != 2:
         return None
     inner = event[1] if isinstance(event[1], list) and event[1] else event
-    return inner[0] if isinstance(inner[0], Mapping) and _class_of(inner[0]) else None
+    return inner[0] if isinstance(inner[0], (dict, Mapping)) and _class_of(inner[0]) else None
 
 
 def _class_of(native: Mapping[str, Any]) -> str | None:
@@ -185,7 +185,7 @@ def _class_of(native: Mapping[str, Any]) -> str | None:
     kind = native.get("type")
     if kind == "remove":
         return "RemoveMessage"
-    body = isinstance(native.get("data"), Mapping) or "content" in native
+    body = isinstance(native.get("data"), (dict, Mapping)) or "content" in native
     return CLASSES.get(kind) if isinstance(kind, str) and body else None
 
 
@@ -219,7 +219,7 @@ def _made(found: Mapping[str, Any], path: str, problems: Problems, report: Repor
 def _fields(native: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The constructor's arguments: what stands under kwargs, data, or beside the type."""
     kwargs = native.get("kwargs") if native.get("lc") is not None else native.get("data")
-    fields = dict(kwargs if isinstance(kwargs, Mapping) else native)
+    fields = dict(kwargs if isinstance(kwargs, (dict, Mapping)) else native)
     fields.pop("type", None)
     fields["content"] = _known_content("" if fields.get("content") is None else fields["content"])
     if name == "AIMessageChunk" and fields.get("tool_call_chunks"):
@@ -239,7 +239,9 @@ _CALL_KEYS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 def _call(call: Any, wanted: Mapping[str, Any]) -> Any:
     """A call with all keys that its constructor asks for, and no other."""
-    return {key: call.get(key, default) for key, default in wanted.items()} if isinstance(call, Mapping) else call
+    return (
+        {key: call.get(key, default) for key, default in wanted.items()} if isinstance(call, (dict, Mapping)) else call
+    )
 
 
 def _known_content(content: Any) -> Any:
@@ -250,7 +252,7 @@ def _known_content(content: Any) -> Any:
 
 
 def _is_part(item: Any) -> bool:
-    return isinstance(item, Mapping) and not item.keys().isdisjoint(_PART_KEYS)
+    return isinstance(item, (dict, Mapping)) and not item.keys().isdisjoint(_PART_KEYS)
 
 
 _PART_KEYS: Final = ("type", "toolUse", "toolResult", "reasoningContent", "functionCall", "text", "cachePoint")

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, Final
 
 from ..errors import MalformedHistoryError
-from .number_limits import BEYOND_64_BITS, INT64, NOT_FINITE
+from .number_limits import BEYOND_64_BITS, INT64, LEAVES, NOT_FINITE, made_of_json
 
 MAX_DEPTH: Final = 200
 
@@ -37,7 +37,7 @@ class Problems:
 
     def plain_mapping(self, value: Any, path: str) -> Mapping[str, Any] | None:
         """Return the value if it is a JSON object that holds nothing but JSON (`plain`), else record what is wrong."""
-        if type(value) is dict and _is_plain(value, MAX_DEPTH):
+        if type(value) is dict and made_of_json(value, MAX_DEPTH):
             return value
         found = self.mapping(value, path)
         return found if found is not None and self.plain(found, path) else None
@@ -72,35 +72,9 @@ def _kind(value: Any) -> str:
     return "null" if value is None else type(value).__name__
 
 
-_LEAVES: Final = frozenset({str, bool, type(None)})
-"""Types of values that are plain whatever they are; looked up here, since most values are of them."""
-
-
-def _is_plain(value: Any, depth: int) -> bool:
-    """True for what is made of JSON's own types alone; False says nothing. One function, since it sees every value."""
-    kind = type(value)
-    if kind is dict:
-        for key in value:
-            if type(key) is not str:
-                return False
-        items: Iterable[Any] = value.values()
-    elif kind is list:
-        items = value
-    elif kind is int:
-        return value in INT64
-    else:
-        return kind is float and isfinite(value)
-    if depth == 0:
-        return False
-    for item in items:  # noqa: SIM110 - all() over a generator takes twice as long, for every object of a payload
-        if type(item) not in _LEAVES and not _is_plain(item, depth - 1):
-            return False
-    return True
-
-
 def _not_plain(value: Any, depth: int) -> str:
     kind = type(value)
-    if kind in _LEAVES:
+    if kind in LEAVES:
         return ""
     if kind is int:
         return "" if value in INT64 else BEYOND_64_BITS
@@ -119,7 +93,7 @@ def _not_plain(value: Any, depth: int) -> str:
 
 def _not_plain_within(values: Iterable[Any], depth: int) -> str:
     for value in values:
-        if type(value) not in _LEAVES and (reason := _not_plain(value, depth)):
+        if type(value) not in LEAVES and (reason := _not_plain(value, depth)):
             return reason
     return ""
 

@@ -16,9 +16,12 @@ from langchain_core.messages import messages_to_dict
 from langgraph_portable_checkpoint import export_messages, import_messages
 from langgraph_portable_checkpoint.dialects import (
     anthropic_write,
+    bedrock,
     bedrock_write,
     chat_write,
+    google_read,
     google_write,
+    jsonl,
     langchain,
     mistral_write,
     normalise,
@@ -125,7 +128,8 @@ def test_exports_are_the_same_without_first_rows(dialect: str, history: Any, opt
 
 def without_first_rows_of_reading(patch: pytest.MonkeyPatch) -> None:
     """Switch the first rows of imports off."""
-    patch.setattr(problems, "_is_plain", lambda value, depth: False)
+    for module in (bedrock, google_read, jsonl, problems):
+        patch.setattr(module, "made_of_json", lambda value, depth: False)
     patch.setattr(read_types, "_all_known", lambda envelopes, kinds: False)
     patch.setattr(langchain, "everyday_envelope", lambda native: None)
 
