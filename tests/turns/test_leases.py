@@ -240,13 +240,18 @@ def test_a_forked_child_that_leaves_the_block_ends_nothing(saver: Any, other: An
         assert [status for status, _ in outline(saver, "t")] == ["open"]
 
 
-async def test_a_task_in_a_forked_child_frees_nothing(saver: Any, other: Any) -> None:
-    with pytest.MonkeyPatch.context() as child:
+@pytest.mark.parametrize("error", [None, ZeroDivisionError()])
+async def test_a_task_in_a_forked_child_ends_nothing(saver: Any, other: Any, error: Any) -> None:
+    Talk(saver, "t").ask("look", calling("look"))
+    with pytest.MonkeyPatch.context() as child, suppress(ZeroDivisionError):
         async with saver.aexclusive_turn("t"):
             child.setattr(os, "getpid", lambda: -1)
+            if error is not None:
+                raise error
     with pytest.raises(TurnInProgressError):
         async with other.aexclusive_turn("t"):
             pass
+    assert [turn.status async for turn in saver.aturns("t")] == ["open"]
 
 
 def test_an_error_outside_the_graph_is_recorded_in_the_turn(saver: Any) -> None:
