@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.types import Send
 from redis.exceptions import ResponseError
 
 from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
@@ -83,7 +84,7 @@ def test_the_table_knows_each_medium_and_the_turn_that_brought_it(make_saver: Sa
 
 def test_media_of_a_message_within_a_message_came_with_its_turn(make_saver: SaverFactory, calls: Calls) -> None:
     saver = make_saver()
-    seen = ToolMessage("see", tool_call_id="c", artifact=[HumanMessage([part(TWO)], id="within")], id="t1")
+    seen = ToolMessage("see", tool_call_id="c", artifact=Send("n", HumanMessage([part(TWO)])), id="t1")
     put(calls, saver, [*CONVERSATION[:4], seen])
     assert {record.sha256: record.first_turn for record in calls.run(saver, "media_table", "t")}[sha256(TWO)] == 1
 
@@ -235,10 +236,11 @@ def test_uploads_are_renewed_with_an_async_client_alone(make_saver: SaverFactory
     with asyncio.Runner() as runner:
         calls = AsyncCalls(runner)
 
-        async def client() -> Any:
+        async def connect() -> Any:
             return room.async_client()
 
-        saver = PortableRedisSaver(async_client=runner.run(client()), prefix=room.prefix)
+        client = runner.run(connect())
+        saver = PortableRedisSaver(async_client=client, prefix=room.prefix)
         put(calls, saver, [HumanMessage(refers(URI), id="q0")])
         calls.run(saver, "record_upload", "t", URI, data=ONE, expires_at=NOW)
 
@@ -247,6 +249,7 @@ def test_uploads_are_renewed_with_an_async_client_alone(make_saver: SaverFactory
 
         assert calls.run(saver, "refresh_uploads", "t", upload=upload, now=NOW).changed == (0,)
         assert calls.run(saver, "media_report", "t")[0].new_uri == URI + "2"
+        runner.run(client.aclose())
 
 
 @pytest.fixture

@@ -343,6 +343,33 @@ def test_writes_after_a_thread_has_run_out_begin_it_anew(make_saver: SaverFactor
     assert found.pending_writes == [("task", "n", 1)]
 
 
+def test_writes_after_the_tombstone_has_run_out_begin_a_thread_anew(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    calls.put(saver, config("t"), checkpoint({}, checkpoint_id="1"), metadata(), {})
+    calls.run(saver, "delete_thread", "t")
+    with make_saver.room.client() as client:
+        client.delete(*make_saver.stored())
+    calls.put_writes(saver, config("t", "2"), [("n", 1)], "task")
+    place = calls.put(make_saver(), config("t"), checkpoint({}, checkpoint_id="2"), metadata(), {})
+    found = calls.get_tuple(make_saver(), place)
+    assert found is not None
+    assert found.pending_writes == [("task", "n", 1)]
+
+
+def test_writes_after_a_later_life_has_run_out_begin_a_thread_anew_beside_the_tombstone(
+    make_saver: SaverFactory, calls: Calls
+) -> None:
+    saver = make_saver()
+    calls.put(saver, config("t"), checkpoint({}, checkpoint_id="1"), metadata(), {})
+    calls.run(saver, "delete_thread", "t")
+    calls.put(saver, config("t"), checkpoint({}, checkpoint_id="1"), metadata(), {})
+    with make_saver.room.client() as client:
+        client.delete(*(key for key in make_saver.stored() if not key.endswith(b":gone")))
+    saver._core.views.drop("t")  # as when many other threads were met since
+    calls.put_writes(saver, config("t", "2"), [("n", 1)], "task")
+    assert any(key.endswith(b":writes") for key in make_saver.stored())
+
+
 def test_writes_of_a_new_life_are_taken_beside_a_tombstone(make_saver: SaverFactory, calls: Calls) -> None:
     """A checkpoint of the new life may have a lower id than the old one had."""
     saver = make_saver()

@@ -171,6 +171,20 @@ def test_long_values_survive_pruning_whole(make_saver: SaverFactory) -> None:
     assert found.pending_writes == expected.pending_writes
 
 
+@pytest.mark.parametrize("channels", [40, 4200])
+def test_checkpoint_of_many_channels_is_read_and_pruned_whole(
+    make_saver: SaverFactory, client: Any, keys: dict[str, bytes], channels: int
+) -> None:
+    """Its record names more items than one byte, or two, can count the bytes of."""
+    values = {f"channel {number}": f"{number} " * 40 for number in range(channels)}
+    saver = make_saver()
+    saver.put(config("t"), checkpoint({}), metadata(), {})
+    place = saver.put(config("t"), checkpoint(values), metadata(), dict.fromkeys(values, 1))
+    saver.prune(["t"])
+    assert client.hlen(keys["items"]) > channels
+    assert make_saver().get_tuple(place).checkpoint["channel_values"] == values
+
+
 def test_items_that_were_pruned_are_sent_again(make_saver: SaverFactory) -> None:
     """The client that wrote them remembers them; the generation tells it that they may be gone."""
     saver, old = make_saver(), conversation(2)
