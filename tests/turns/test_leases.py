@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from langgraph_portable_checkpoint.errors import TurnInProgressError
+from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.conftest import SaverFactory
 from tests.turns.scenes import Talk, answered, calling
 from tests.turns.shapes import outline
@@ -174,6 +175,26 @@ def test_a_holder_that_lost_it_to_another_is_refused_even_when_it_is_free_again(
         with pytest.raises(TurnInProgressError):
             talk.ask("three", answered("3"))
     assert [texts for _, texts in outline(other, "t")] == [["one", "1"], ["two", "2"]]
+
+
+@pytest.mark.parametrize("begins", ["put", "put_writes"])
+def test_a_holder_that_lost_it_to_another_who_began_the_thread_is_refused(
+    make_saver: SaverFactory, saver: Any, other: Any, begins: str
+) -> None:
+    def write(writer: Any) -> None:
+        if begins == "put":
+            writer.put(CONFIG, checkpoint({"n": 1}), metadata(), {"n": 1})
+        else:
+            writer.put_writes(config("t", "1"), [("n", 1)], "task")
+
+    with saver.exclusive_turn("t"):
+        with make_saver.room.client() as client:
+            client.delete(saver._core.layout.thread("t")[10])  # as when it ran out
+        with other.exclusive_turn("t"):
+            write(other)
+        with pytest.raises(TurnInProgressError):
+            write(saver)
+    write(saver)
 
 
 def test_a_holder_that_lost_it_can_tell(saver: Any) -> None:
