@@ -37,13 +37,15 @@ THREAD_PARTS = ("meta", "items", "ckpts", "index", "writes", "turns", "blobs", "
 """Order of KEYS in every script that takes a thread's keys."""
 
 MAX_ID_BYTES = 64 * 1024
+MAX_TASK_ID_BYTES = 65_500
+"""A frame of pending writes counts its key, a task id and a number, in two bytes."""
 
 
-def checked_id(field: str, value: object, *, empty_ok: bool = False) -> str:
+def checked_id(field: str, value: object, *, empty_ok: bool = False, max_bytes: int = MAX_ID_BYTES) -> str:
     """Return `value` when it is a usable id.
 
     Raises:
-        InvalidIdError: not a string, empty where that is not allowed, not encodable, or over 64 KiB.
+        InvalidIdError: not a string, empty where that is not allowed, not encodable, or longer than `max_bytes`.
     """
     if not isinstance(value, str):
         raise InvalidIdError(field, value, fix='Pass a string in config["configurable"], for example a uuid4.')
@@ -53,8 +55,8 @@ def checked_id(field: str, value: object, *, empty_ok: bool = False) -> str:
         size = len(value) if value.isascii() else len(value.encode())
     except UnicodeEncodeError:
         raise InvalidIdError(field, value, fix="It has a lone surrogate; ids must be valid Unicode text.") from None
-    if size > MAX_ID_BYTES:
-        raise InvalidIdError(field, value[:40], fix=f"It has {size} bytes; the limit is {MAX_ID_BYTES}.")
+    if size > max_bytes:
+        raise InvalidIdError(field, value[:40], fix=f"It has {size} bytes; the limit is {max_bytes}.")
     return value
 
 

@@ -7,17 +7,11 @@ local CHUNK = 1000
 
 -- Concatenated refs of an item or record, or nil when the bytes are not one.
 local function refs_of(value)
-  local head, _, width = string.byte(value, 1, 3)
+  local head, _, width, a, b, c, d = string.byte(value, 1, 7)
   if head ~= 0x93 then return nil end
-  if width == 0xc4 then
-    return string.sub(value, 5, 4 + string.byte(value, 4))
-  elseif width == 0xc5 then
-    local high, low = string.byte(value, 4, 5)
-    return string.sub(value, 6, 5 + high * 256 + low)
-  elseif width == 0xc6 then
-    local a, b, c, d = string.byte(value, 4, 7)
-    return string.sub(value, 8, 7 + ((a * 256 + b) * 256 + c) * 256 + d)
-  end
+  if width == 0xc4 and a then return string.sub(value, 5, 4 + a) end
+  if width == 0xc5 and b then return string.sub(value, 6, 5 + a * 256 + b) end
+  if width == 0xc6 and d then return string.sub(value, 8, 7 + ((a * 256 + b) * 256 + c) * 256 + d) end
   return nil
 end
 
