@@ -95,6 +95,11 @@ def run_digest(run_id: str) -> bytes:
     return blake2b(run_id.encode(), digest_size=16, person=b"lpc-run").digest()
 
 
+def prefix_of(key: bytes) -> str:
+    """Return the prefix that a key was spelled with, for messages."""
+    return key.decode(errors="replace").partition(f":{LAYOUT_VERSION}:{{")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Spells keys under one prefix."""
