@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import redis
 
-from langgraph_portable_checkpoint import PortableRedisSaver, errors
+from langgraph_portable_checkpoint import PortableRedisSaver, errors, import_thread
 from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.test_interruptions import OPERATIONS, made, seen
 from tests.servers import ACL_COMMANDS, BUILDS, Server, acl_rules
@@ -35,6 +35,11 @@ def _first_writes(saver: Any) -> None:
     saver.put_writes(config("copy", "0001"), [("n", 1)], "task")
 
 
+def _overwrite(saver: Any) -> None:
+    history = {"messages": [{"role": "user", "content": "hi"}]}
+    import_thread(saver, "t", history, "anthropic", on_existing="overwrite")
+
+
 def _turn(saver: Any) -> None:
     with saver.exclusive_turn("t"):
         OPERATIONS["put"](saver)
@@ -46,6 +51,7 @@ ATTEMPTS: dict[str, Callable[[Any], Any]] = {
     "first put_writes": _first_writes,
     "put in an exclusive turn": _turn,
     "expire as the saver says": lambda saver: saver.expire("t", None),
+    "import in a thread's place": _overwrite,
     "reading": seen,
 }
 

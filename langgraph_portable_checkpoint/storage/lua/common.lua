@@ -136,6 +136,7 @@ local function harmless(spare)
     HSET = {META, 'probe', ''}, HDEL = {META, ''}, HGET = {META, ''}, HMGET = {META, ''}, HEXISTS = {META, ''},
     HSTRLEN = {META, ''}, HKEYS = {META}, HVALS = {META}, HLEN = {META}, PTTL = {META}, EXISTS = {META}, SADD = {META, ''},
     SET = spare and {spare, '', 'XX'}, UNLINK = spare and {spare}, PEXPIRE = spare and {spare, 1}, PERSIST = spare and {spare},
+    RENAME = spare and {spare, spare},
   }
 end
 
