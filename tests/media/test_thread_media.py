@@ -264,15 +264,15 @@ def test_a_sweep_takes_what_no_thread_names_and_nothing_else(shared: Any, calls:
     calls.run(shared, "delete_thread", "t")
     soon = datetime.now(UTC) + timedelta(days=2)
     for days in (0, 2):
-        report = shared.collect_media_garbage(dry_run=False, now=soon + timedelta(days=days))
+        report = calls.run(shared, "collect_media_garbage", dry_run=False, now=soon + timedelta(days=days))
         assert report.missing == ()
     assert {blob.ref.partition(".")[0] for blob in shared.media_store.list()} == {sha256(ONE), sha256(ELSEWHERE)}
     assert calls.run(shared, "media_report", "u") == []
 
 
-def test_a_saver_without_a_store_has_nothing_to_sweep(make_saver: SaverFactory) -> None:
+def test_a_saver_without_a_store_has_nothing_to_sweep(make_saver: SaverFactory, calls: Calls) -> None:
     with pytest.raises(MediaError):
-        make_saver().collect_media_garbage()
+        calls.run(make_saver(), "collect_media_garbage")
 
 
 def test_what_is_noted_of_an_upload_expires_with_the_thread(make_saver: SaverFactory, calls: Calls) -> None:

@@ -3,6 +3,7 @@
 -- Reply: {'ok'} | {'stale'}: the thread is another one by now, or gone. Nothing is stored unless 'ok'.
 if redis.call('HGET', META, 'g') ~= ARGV[1] then return {'stale'} end
 check_types()
+check_rights('ZADD', 'HDEL', 'HSET', 'PEXPIRE', 'PERSIST', 'HGET')
 store_pairs(MEDIA, store_pairs(BLOBS, 3))
 touch(ARGV[2])
 return {'ok'}

@@ -1,7 +1,7 @@
 -- Store pending writes of one task for one checkpoint, atomically.
 -- ARGV: 1 expected generation or '', 2 fresh generation, 3 sealed digest key or '', 4 thread id, 5 ns, 6 checkpoint id,
 --   7 ttl ms or '', 8 lease token or '', 9 task id, 10 concatenated refs of blobs that this
---   transaction has stored before or ''; then counted pairs for other blobs, media, items; then counted triples
+--   transaction has stored before or '', 11 time (ms) to register the thread with in KEYS[12] or ''; then counted pairs for other blobs, media, items; then counted triples
 --   key, 'set' | 'keep', frame; then '' or a turn log place, turn number,
 --   turn record, and the SHA-1 in hex of the record that it replaces.
 -- 'keep' leaves a write that is already there under the same key; 'set' replaces it.
@@ -14,14 +14,17 @@ return with_sent(ARGV[10], function()
   if gone and ARGV[6] <= gone and redis.call('HEXISTS', CKPTS, place) == 0 then return {'deleted'} end
   if gone and ARGV[1] ~= '' and redis.call('EXISTS', META) == 0 then return {'deleted'} end
   check_types()
+  check_registers()
+  check_rights('ZADD', 'HDEL', 'HSET', 'PEXPIRE', 'PERSIST', 'HGET')
   local differs = agree(ARGV[1], ARGV[2], ARGV[3], ARGV[4])
   if differs then return differs end
   local function push_writes(wanted, seen, first)
     for i = 1, tonumber(ARGV[first]) do push_frames(ARGV[first + 3 * i], wanted, seen) end
   end
-  if ARGV[1] ~= '' and builds_on_lost(11, ARGV[10], push_writes) then return {'lost'} end
+  if ARGV[1] ~= '' and builds_on_lost(12, ARGV[10], push_writes) then return {'lost'} end
   note_holder(ARGV[8])
-  local at = store_pairs(BLOBS, 11)
+  register(ARGV[11], ARGV[4], '')
+  local at = store_pairs(BLOBS, 12)
   at = store_pairs(MEDIA, at)
   at = store_pairs(ITEMS, at)
   local count = tonumber(ARGV[at])

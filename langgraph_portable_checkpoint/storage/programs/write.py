@@ -20,8 +20,9 @@ from ..layout import run_digest, split_place
 from ..records import WriteRecord, dump_checkpoint, dump_write, task_name, write_key
 from ..sequences import Entry, Sequenced
 from ..view import HeldRecord, ThreadView
-from .core import MAX_ATTEMPTS, Core, broken, media_args, open_record, pairs, read_record, refuse, registered, unpair
+from .core import MAX_ATTEMPTS, Core, broken, media_args, open_record, pairs, read_record, refuse, unpair
 from .large import MediaArgs
+from .registering import Registering, registered, registering
 from .stops import mark_stop, settle_stop, stopped
 from .turns import Tail, TurnWrite, all_messages, conversation_of, plan, turn_field
 
@@ -60,9 +61,10 @@ def put(
         if checkpoint_ns == "":
             turns = yield from call.turns(values, run_id=metadata.get("run_id"), fresh=fresh)
         media = yield from media_args(core, view, call.sink)
-        script = call.script(metadata, values, turns, media, fresh=fresh, token=token)
         run_id = _new_run(view, metadata)
-        reply = yield from registered(core, thread_id, script, run_id, fresh=fresh, large=media.large)
+        entry = registering(core, thread_id, run_id, fresh=fresh)
+        script = call.script(metadata, values, turns, media, entry, fresh=fresh, token=token)
+        reply = yield from registered(core, script, entry, large=media.large)
         if reply is None:
             continue
         refuse(reply, thread_id)
@@ -185,6 +187,7 @@ class _Put:
         values: dict[str, Entry],
         turns: TurnWrite | None,
         media: MediaArgs,
+        entry: Registering,
         *,
         fresh: bool,
         token: bytes,
@@ -218,11 +221,13 @@ class _Put:
             run_digest(run_id) if isinstance(run_id, str) else b"",
             self.core.on_conflict.encode(),
             turns.extends if turns else b"",
+            media.sent,
+            entry.now,
             *media.rest,
             *pairs(self.sink.items),
             *_turn_args(turns),
         ]
-        return Script("put", self.core.layout.thread(self.thread_id), tuple(args))
+        return Script("put", (*self.core.layout.thread(self.thread_id), *entry.keys), tuple(args))
 
     def _dump_rest(self, value: Any) -> tuple[str, bytes]:
         return self.encoder.dump_named("checkpoint metadata", value)
@@ -336,12 +341,13 @@ def put_writes(
             core.views.note_stop(thread_id, place)
         marked = mark_stop(core, view, thread_id, place, task_id, writes) if stop else None
         media = yield from media_args(core, view, sink)
-        stored = [*media.rest, *pairs(sink.items)]
+        entry = registering(core, thread_id, None, fresh=fresh)
+        stored = [media.sent, entry.now, *media.rest, *pairs(sink.items)]
         head = _head_of_writes(core, view, thread_id, place, fresh=fresh, token=token)
         task = task_name(task_id, view.secrets)
         args = (*head, task, *stored, *_frame_args(view, place, frames), *_marked_args(place, marked))
-        script = Script("write", core.layout.thread(thread_id), args)
-        reply = yield from registered(core, thread_id, script, None, fresh=fresh, large=media.large)
+        script = Script("write", (*core.layout.thread(thread_id), *entry.keys), args)
+        reply = yield from registered(core, script, entry, large=media.large)
         if reply is None:
             continue
         refuse(reply, thread_id)
