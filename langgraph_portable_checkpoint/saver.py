@@ -37,7 +37,7 @@ from .storage.clients import Clients
 from .storage.codec import ValueCodec
 from .storage.drivers import AsyncDriver, BlockingDriver
 from .storage.effects import Program
-from .storage.layout import Layout, checked_id
+from .storage.layout import MAX_TASK_ID_BYTES, Layout, checked_id
 from .storage.programs import paged, read, threads, write
 from .storage.programs.core import Core
 from .storage.programs.listing import Query
@@ -117,7 +117,8 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
             now_ms=lambda: time.time_ns() // 1_000_000,
             ttl_ms=None if ttl_seconds is None else max(1, int(ttl_seconds * 1000)),
             on_conflict=on_conflict,
-            transactions=self._clients.transacts,
+            transactions=None if self._clients.transacts else False,
+            spans_slots=self._clients.transacts,
             conversation_channels=tuple(conversation_channels),
             blobs=BlobCache(),
             store=None if store is None else store_name(store),
@@ -350,7 +351,7 @@ class PortableRedisSaver(ConversationMethods, MediaMethods, BaseCheckpointSaver[
             ns,
             checked_id("checkpoint_id", checkpoint_id),
             writes=writes,
-            task_id=checked_id("task_id", task_id),
+            task_id=checked_id("task_id", task_id, max_bytes=MAX_TASK_ID_BYTES),
             task_path=checked_id("task_path", task_path, empty_ok=True),
             token=self._token(thread_id),
             codec=self._codec_for(config),

@@ -6,17 +6,18 @@ looked after in `thread_uploads`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from .errors import MediaError, ThreadNotFoundError
-from .media.garbage import DEFAULT_GRACE, GarbageReport, collect_garbage
+from .media.garbage import DEFAULT_GRACE, GarbageReport, acollect_garbage, collect_garbage
 from .media.references import PersistenceReport, persistence_report
 from .media.table import MediaRecord, MediaReport, MediaTable, mismatch_report
 from .storage.layout import checked_id
 from .storage.programs import media_table as programs
+from .storage.programs.listing import open_all
 from .storage.programs.media_places import MediaPlaces, media_places
 from .thread_uploads import UploadMethods
 
@@ -98,10 +99,8 @@ class MediaMethods(UploadMethods):
         Raises:
             MediaError: this saver has no external media store; media in Redis go with their threads.
         """
-        if self.media_store is None:
-            raise MediaError("this saver has no external media store; media in Redis are deleted with their threads.")
         return collect_garbage(
-            self.media_store,
+            self._swept_store(),
             self._live_refs,
             now=now or datetime.now(UTC),
             grace=grace,
@@ -109,19 +108,50 @@ class MediaMethods(UploadMethods):
             progress=progress,
         )
 
-    def _live_refs(self) -> Iterator[str]:
-        from .storage.programs.listing import open_all
+    async def acollect_media_garbage(
+        self,
+        *,
+        dry_run: bool = True,
+        grace: timedelta = DEFAULT_GRACE,
+        now: datetime | None = None,
+        progress: Callable[[str, int], None] | None = None,
+    ) -> GarbageReport:
+        """Find, and with `dry_run=False` delete, blobs that no thread names; see `collect_media_garbage`.
 
-        threads = self._run(open_all(self._core))
-        for _, thread_id in threads.waiting:
-            stored = self._run(programs.read_media(self._core, thread_id))
-            if stored is None:
-                continue
-            for error in stored.corrupt.values():
-                raise error
-            for record in stored.records.values():
-                if isinstance(record.get("ref"), str):
-                    yield record["ref"]
+        Awaits the store's `alist()`, `acondemn()`, `arestore()`, `apurge()` and `adelete()`; what it has only in the
+        blocking form is called on a thread, `progress` of it too.
+        """
+        return await acollect_garbage(
+            self._swept_store(),
+            self._alive_refs,
+            now=now or datetime.now(UTC),
+            grace=grace,
+            dry_run=dry_run,
+            progress=progress,
+        )
+
+    def _swept_store(self) -> Any:
+        if self.media_store is None:
+            raise MediaError("this saver has no external media store; media in Redis are deleted with their threads.")
+        return self.media_store
+
+    def _live_refs(self) -> Iterator[str]:
+        for _, thread_id in self._run(open_all(self._core)).waiting:
+            yield from _refs_of(self._run(programs.read_media(self._core, thread_id)))
+
+    async def _alive_refs(self) -> AsyncIterator[str]:
+        for _, thread_id in (await self._arun(open_all(self._core))).waiting:
+            for ref in _refs_of(await self._arun(programs.read_media(self._core, thread_id))):
+                yield ref
+
+
+def _refs_of(stored: programs.StoredMedia | None) -> Iterator[str]:
+    """Yield what a thread names; raises where that cannot be told, for then nothing may be deleted."""
+    for error in stored.corrupt.values() if stored is not None else ():
+        raise error
+    for record in stored.records.values() if stored is not None else ():
+        if isinstance(record.get("ref"), str):
+            yield record["ref"]
 
 
 def _distinct(entries: list[MediaReport]) -> list[MediaReport]:

@@ -387,7 +387,7 @@ def command_counts(client: redis.Redis) -> dict[str, int]:
 ACL_COMMANDS = (
     *("auth", "hello", "ping", "select", "client|setname"),
     *("eval", "evalsha", "multi", "exec"),
-    *("exists", "get", "set", "unlink", "pexpire", "persist", "pttl"),
+    *("exists", "get", "set", "unlink", "pexpire", "persist", "pttl", "rename"),
     *("hdel", "hexists", "hget", "hgetall", "hkeys", "hlen", "hmget", "hset", "hstrlen", "hvals"),
     *("zadd", "zrange", "zrangebylex", "zrem", "zrevrangebylex", "zscore"),
     *("sadd", "scard", "smembers"),

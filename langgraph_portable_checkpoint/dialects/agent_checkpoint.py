@@ -112,7 +112,7 @@ class AgentCheckpoint:
 
     def recognises(self, payload: Any) -> float:
         """Lines with both tool_calls and tool_results are certain."""
-        if isinstance(payload, Mapping) and isinstance(payload.get("lines"), list):
+        if isinstance(payload, (dict, Mapping)) and isinstance(payload.get("lines"), list):
             payload = payload["lines"]
         objects = first_objects(payload)
         known = [one for one in objects if {"role", "content", "tool_calls", "tool_results"} <= set(one)]
@@ -160,7 +160,7 @@ def _results(message: Mapping[str, Any], envelope: MessageEnvelope) -> list[dict
 
 def _lines(payload: Any, report: Report) -> tuple[list[Line], Problems]:
     problems = Problems(NAME)
-    if isinstance(payload, Mapping):
+    if isinstance(payload, (dict, Mapping)):
         payload = payload["lines"] if isinstance(payload.get("lines"), list) else [dict(payload)]
     if not isinstance(payload, (str, bytes, list)):
         raise MalformedHistoryError(NAME, [f"is {type(payload).__name__}, not line-delimited JSON"])
@@ -182,7 +182,7 @@ def _joined(lines: Sequence[Line]) -> list[Line]:
         before = found[-1].value if found else {}
         if _is_run(line.value) and _is_run(before):
             content = [*before["content"], *line.value["content"]]
-            found[-1] = replace(found[-1], value={**before, "content": content})
+            found[-1] = found[-1]._replace(value={**before, "content": content})
         else:
             found.append(line)
     return found
@@ -212,18 +212,24 @@ def _read(line: Line, options: ImportOptions, problems: Problems) -> Iterator[Me
 
 def _spelled_anew(envelope: MessageEnvelope) -> MessageEnvelope:
     """Take away the raw form of blocks: the line spells them as another API than the one that the message came from."""
+    if not any("raw" in block for block in envelope["content"]):
+        return envelope
     return {**envelope, "content": [without_raw(block) for block in envelope["content"]]}
 
 
 def _is_anthropic(value: Mapping[str, Any]) -> bool:
     content, calls = value.get("content"), value.get("tool_calls")
+    if type(content) is str and calls is None:
+        return value.get("provider") == "anthropic"
     kinds = (
-        {str(block.get("type")) for block in content if isinstance(block, Mapping)}
+        {str(block.get("type")) for block in content if isinstance(block, (dict, Mapping))}
         if isinstance(content, list)
         else set()
     )
     kinds |= (
-        {str(call.get("type")) for call in calls if isinstance(call, Mapping)} if isinstance(calls, list) else set()
+        {str(call.get("type")) for call in calls if isinstance(call, (dict, Mapping))}
+        if isinstance(calls, list)
+        else set()
     )
     return bool(kinds & _ANTHROPIC_BLOCKS) or (
         value.get("provider") == "anthropic" and isinstance(content, (list, str))
@@ -231,7 +237,7 @@ def _is_anthropic(value: Mapping[str, Any]) -> bool:
 
 
 def _chat_messages(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    message = {key: value.get(key) for key in ("role", "content")}
+    message = {"role": value.get("role"), "content": value.get("content")}
     if value.get("tool_calls") is not None:
         message["tool_calls"] = value["tool_calls"]
     results = value.get("tool_results")
@@ -239,16 +245,18 @@ def _chat_messages(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield message
         return
     for result in results:
-        fields = result if isinstance(result, Mapping) else {}
+        fields = result if isinstance(result, (dict, Mapping)) else {}
         content = fields.get("content", value.get("content"))
         yield {**message, "content": content, "tool_call_id": fields.get("tool_call_id")}
 
 
 def _origin(value: Mapping[str, Any], options: ImportOptions) -> Origin:
     meta = value.get("_meta")
-    kept = meta.get("origin") if isinstance(meta, Mapping) else None
+    kept = meta.get("origin") if isinstance(meta, (dict, Mapping)) else None
     origin: Origin = {}
-    if isinstance(kept, Mapping):
+    if kept == {}:
+        return origin
+    if isinstance(kept, (dict, Mapping)):
         origin.update({key: kept[key] for key in Origin.__annotations__ if isinstance(kept.get(key), str)})  # type: ignore[typeddict-item]  # its own keys
         return origin
     if isinstance(value.get("provider"), str):
@@ -264,7 +272,7 @@ def _dressed(envelope: MessageEnvelope, value: Mapping[str, Any]) -> MessageEnve
     meta, results = value.get("_meta"), value.get("tool_results")
     if isinstance(value.get("ts"), str):
         envelope["created_at"] = value["ts"]
-    if isinstance(meta, Mapping):
+    if isinstance(meta, (dict, Mapping)):
         for key in ("id", "name"):
             if isinstance(meta.get(key), str):
                 envelope[key] = meta[key]
@@ -277,7 +285,7 @@ def _dressed(envelope: MessageEnvelope, value: Mapping[str, Any]) -> MessageEnve
         mine = [
             one
             for one in results
-            if isinstance(one, Mapping) and one.get("tool_call_id") == envelope.get("tool_call_id")
+            if isinstance(one, (dict, Mapping)) and one.get("tool_call_id") == envelope.get("tool_call_id")
         ]
         if any(one.get("is_error") is True for one in mine):
             envelope["status"] = "error"

@@ -34,8 +34,8 @@ def read_system(system: Any, *, origin: Origin, problems: Problems) -> list[Mess
 
 def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) -> list[MessageEnvelope]:
     """Read one message; several envelopes where it holds tool results."""
-    message = problems.mapping(native, path)
-    if message is None or not problems.plain(message, path):
+    message = problems.plain_mapping(native, path)
+    if message is None:
         return []
     role = message.get("role")
     if role not in ("user", "assistant", "system"):
@@ -56,7 +56,7 @@ def _envelopes(content: Any, role: Role, path: str, *, origin: Origin, problems:
     results = False
     natives = content if isinstance(content, list) else [content]
     for at, native in enumerate(natives):
-        if isinstance(native, Mapping) and native.get("type") == "tool_result":
+        if isinstance(native, (dict, Mapping)) and native.get("type") == "tool_result":
             if rest:
                 yield {"v": ENVELOPE_VERSION, "role": role, "content": rest, "origin": origin}
                 rest = []
@@ -128,7 +128,7 @@ def _text(native: Mapping[str, Any]) -> Block | None:
     block: Block = {"type": "text", "text": native["text"]}
     citations = native.get("citations")
     if isinstance(citations, list) and citations:
-        block["annotations"] = [_citation(citation) for citation in citations if isinstance(citation, Mapping)]
+        block["annotations"] = [_citation(citation) for citation in citations if isinstance(citation, (dict, Mapping))]
     return block
 
 
@@ -185,7 +185,7 @@ def _server_use(native: Mapping[str, Any]) -> Block | None:
 def _server_result(native: Mapping[str, Any]) -> Block | None:
     content = native.get("content")
     failed = native.get("is_error") is True or (
-        isinstance(content, Mapping) and str(content.get("type")).endswith("_error")
+        isinstance(content, (dict, Mapping)) and str(content.get("type")).endswith("_error")
     )
     return {
         "type": "server_tool_result",
@@ -215,7 +215,7 @@ def _document(native: Mapping[str, Any]) -> Block | None:
 
 def _media(block_type: str, native: Mapping[str, Any]) -> Block | None:
     source = native.get("source")
-    if not isinstance(source, Mapping):
+    if not isinstance(source, (dict, Mapping)):
         return None
     kind, data = source.get("type"), source.get("data")
     if kind == "base64" and isinstance(data, str):

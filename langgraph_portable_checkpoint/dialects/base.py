@@ -382,8 +382,8 @@ def text_and_calls(envelope: MessageEnvelope) -> tuple[str | None, list[Block]] 
 
 def without_raw(block: Block, **changes: Any) -> Block:
     """Copy a block with changes; the copy no longer claims to be the native block."""
-    copy: dict[str, Any] = {key: value for key, value in block.items() if key != "raw"}
-    copy.update(changes)
+    copy: dict[str, Any] = {**block, **changes}
+    copy.pop("raw", None)
     return copy  # type: ignore[return-value]  # a TypedDict built key by key
 
 

@@ -32,6 +32,7 @@ from .bedrock_write import BLOCK_KEYS, Writer
 from .jsonl import MAX_DEPTH, too_deep
 from .lint.bedrock import RULES, lint_messages
 from .models import narrow_media
+from .number_limits import made_of_json
 from .report import Placed, Report
 
 NAME: Final = "bedrock"
@@ -149,10 +150,11 @@ class Bedrock:
 
     def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
         """Read a request, a response, or a list of messages."""
-        if too_deep(payload):
+        plain = made_of_json(payload, MAX_DEPTH)
+        if not plain and too_deep(payload):
             raise MalformedHistoryError(NAME, [f"is nested deeper than {MAX_DEPTH}"])
         system, messages, facts = split_payload(payload)
-        problems = problems_of(system, messages)
+        problems = problems_of(system, messages, plain=plain)
         if problems:
             raise MalformedHistoryError(NAME, problems)
         return list(Reader(options, report).envelopes(system, messages, facts))

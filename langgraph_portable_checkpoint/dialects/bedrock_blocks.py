@@ -111,23 +111,23 @@ def _json(value: Any) -> Block:
 
 def _search_result(value: Any) -> Block | None:
     """Read a search result as the text that a model reads of it."""
-    if not isinstance(value, Mapping) or not isinstance(value.get("content"), list):
+    if not isinstance(value, (dict, Mapping)) or not isinstance(value.get("content"), list):
         return None
     head = [value[key] for key in ("title", "source") if isinstance(value.get(key), str)]
-    texts = [part["text"] for part in value["content"] if isinstance(part, Mapping) and _is_text(part)]
+    texts = [part["text"] for part in value["content"] if isinstance(part, (dict, Mapping)) and _is_text(part)]
     return {"type": "text", "text": "\n".join([*head, *texts]), "extras": {"searchResult": dict(value)}}
 
 
 def _guarded(value: Any) -> Block | None:
     """Read a text that is there for a guardrail to check."""
-    text = value.get("text") if isinstance(value, Mapping) else None
-    if not isinstance(text, Mapping) or not isinstance(text.get("text"), str):
+    text = value.get("text") if isinstance(value, (dict, Mapping)) else None
+    if not isinstance(text, (dict, Mapping)) or not isinstance(text.get("text"), str):
         return None
     return {"type": "text", "text": text["text"], "extras": {"guardContent": dict(value)}}
 
 
 def _tool_use(value: Any) -> Block | None:
-    if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
+    if not isinstance(value, (dict, Mapping)) or not isinstance(value.get("name"), str):
         return None
     server = value.get("type") == "server_tool_use"
     if not server and not isinstance(value.get("input", {}), dict):
@@ -140,10 +140,10 @@ def _tool_use(value: Any) -> Block | None:
 
 
 def _reasoning(value: Any) -> Block | None:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, (dict, Mapping)):
         return None
     text, redacted = value.get("reasoningText"), value.get("redactedContent")
-    if isinstance(text, Mapping) and isinstance(text.get("text"), str):
+    if isinstance(text, (dict, Mapping)) and isinstance(text.get("text"), str):
         block: Block = {"type": "reasoning", "reasoning": text["text"]}
         if text.get("signature"):
             block["extras"] = {"signature": text["signature"]}
@@ -159,10 +159,10 @@ def _reasoning(value: Any) -> Block | None:
 
 def _citations(value: Any) -> Block | None:
     """Read a text that cites: its text, and each citation as an annotation with the native one inside."""
-    if not isinstance(value, Mapping) or not isinstance(value.get("content", []), list):
+    if not isinstance(value, (dict, Mapping)) or not isinstance(value.get("content", []), list):
         return None
-    texts = [part["text"] for part in value.get("content", []) if isinstance(part, Mapping) and _is_text(part)]
-    notes = [citation for citation in value.get("citations") or () if isinstance(citation, Mapping)]
+    texts = [part["text"] for part in value.get("content", []) if isinstance(part, (dict, Mapping)) and _is_text(part)]
+    notes = [citation for citation in value.get("citations") or () if isinstance(citation, (dict, Mapping))]
     return {"type": "text", "text": "".join(texts), "annotations": [_citation(note) for note in notes]}
 
 
@@ -171,7 +171,9 @@ def _is_text(part: Mapping[str, Any]) -> bool:
 
 
 def _citation(note: Mapping[str, Any]) -> dict[str, Any]:
-    quotes = [part["text"] for part in note.get("sourceContent") or () if isinstance(part, Mapping) and _is_text(part)]
+    quotes = [
+        part["text"] for part in note.get("sourceContent") or () if isinstance(part, (dict, Mapping)) and _is_text(part)
+    ]
     found: dict[str, Any] = {"type": "citation", "extras": {"bedrock": dict(note)}}
     if isinstance(note.get("title"), str):
         found["title"] = note["title"]
@@ -179,7 +181,7 @@ def _citation(note: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _media(kind: str, value: Any) -> Block | None:
-    if not isinstance(value, Mapping) or not isinstance(value.get("source"), Mapping):
+    if not isinstance(value, (dict, Mapping)) or not isinstance(value.get("source"), (dict, Mapping)):
         return None
     source, native_format = value["source"], value.get("format")
     block: Block = {"type": kind}
@@ -204,7 +206,7 @@ def _take_source(block: Block, source: Mapping[str, Any]) -> bool:
     place = source.get("s3Location")
     if isinstance(source.get("bytes"), bytes):
         block["data"] = source["bytes"]
-    elif isinstance(place, Mapping) and isinstance(place.get("uri"), str):
+    elif isinstance(place, (dict, Mapping)) and isinstance(place.get("uri"), str):
         block["url"] = place["uri"]
         if place.get("bucketOwner"):
             block.setdefault("extras", {})["bucketOwner"] = place["bucketOwner"]

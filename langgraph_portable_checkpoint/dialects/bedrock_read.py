@@ -20,27 +20,28 @@ PROVIDER: Final = "bedrock"
 
 def split_payload(payload: Any) -> tuple[Any, Any, Mapping[str, Any]]:
     """Return system, messages, and the facts of a response."""
-    if not isinstance(payload, Mapping):
+    if not isinstance(payload, (dict, Mapping)):
         return None, payload, {}
     output = payload.get("output")
-    if isinstance(output, Mapping) and "message" in output:
+    if isinstance(output, (dict, Mapping)) and "message" in output:
         return None, [output["message"]], payload
     return payload.get("system"), payload.get("messages"), {}
 
 
-def problems_of(system: Any, messages: Any) -> list[str]:
+def problems_of(system: Any, messages: Any, *, plain: bool) -> list[str]:
+    """Say what is wrong with a payload; `plain` where all its values are known to be JSON's."""
     found = [] if system is None or isinstance(system, list) else [f"system: is {type(system).__name__}, not a list"]
     if not isinstance(messages, list):
         return [*found, f"messages: is {type(messages).__name__}, not a list"]
     for index, message in enumerate(messages):
-        found += _message_problems(message, f"messages[{index}]")
+        found += _message_problems(message, f"messages[{index}]", plain=plain)
     if not messages and not system:
         found.append("messages: is empty")
     return found
 
 
-def _message_problems(message: Any, path: str) -> Iterator[str]:
-    if not isinstance(message, Mapping):
+def _message_problems(message: Any, path: str, *, plain: bool) -> Iterator[str]:
+    if not isinstance(message, (dict, Mapping)):
         yield f"{path}: is {type(message).__name__}, not a message"
         return
     if message.get("role") not in ("user", "assistant", "system"):
@@ -50,9 +51,9 @@ def _message_problems(message: Any, path: str) -> Iterator[str]:
         yield f"{path}.content: is {type(content).__name__}, not a list"
         return
     for index, block in enumerate(content):
-        if not isinstance(block, Mapping):
+        if not isinstance(block, (dict, Mapping)):
             yield f"{path}.content[{index}]: is {type(block).__name__}, not a block"
-        elif reason := unfit(block):
+        elif not plain and (reason := unfit(block)):
             yield f"{path}.content[{index}]: {reason}"
 
 
@@ -78,12 +79,11 @@ class Reader:
                 yield self._with_facts(envelope, facts)
 
     def _envelope(self, role: Any, content: list[Block]) -> MessageEnvelope:
-        origin: Origin = {**self.origin}
-        return {"v": ENVELOPE_VERSION, "role": role, "content": content, "origin": origin}
+        return {"v": ENVELOPE_VERSION, "role": role, "content": content, "origin": self.origin}
 
     def _with_facts(self, envelope: MessageEnvelope, facts: Mapping[str, Any]) -> MessageEnvelope:
         usage = facts.get("usage")
-        if isinstance(usage, Mapping):
+        if isinstance(usage, (dict, Mapping)):
             counts = {"input_tokens": "inputTokens", "output_tokens": "outputTokens", "total_tokens": "totalTokens"}
             envelope["usage"] = {ours: usage.get(theirs, 0) for ours, theirs in counts.items()}
         if facts.get("stopReason"):
@@ -94,7 +94,7 @@ class Reader:
         other: list[Any] = []
         for index, block in enumerate(message["content"]):
             answer = block.get("toolResult")
-            if not isinstance(answer, Mapping) or message["role"] != "user":
+            if not isinstance(answer, (dict, Mapping)) or message["role"] != "user":
                 other.append(block)
                 continue
             if other:
@@ -108,11 +108,11 @@ class Reader:
         """Read blocks; a cache point marks the block before it."""
         found: list[Block] = []
         for one in natives:
-            if isinstance(one, Mapping) and set(one) == {"cachePoint"} and found:
+            if isinstance(one, (dict, Mapping)) and set(one) == {"cachePoint"} and found:
                 found[-1]["cache_hint"] = dict(one)
             else:
                 found.append(
-                    block_of(dict(one)) if isinstance(one, Mapping) else {"type": "non_standard", "value": one}
+                    block_of(dict(one)) if isinstance(one, (dict, Mapping)) else {"type": "non_standard", "value": one}
                 )
         return found
 

@@ -33,47 +33,42 @@ _AUDIO: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 
 def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) -> MessageEnvelope | None:
     """Read one message; None and a recorded problem if it is none."""
-    message = problems.mapping(native, path)
-    if message is None or not problems.plain(message, path):
+    message = problems.plain_mapping(native, path)
+    if message is None:
         return None
     role = ROLES.get(str(message.get("role")))
     if role is None:
         problems.add(f"{path}.role", f"{message.get('role')!r} is not a role of Chat Completions")
         return None
-    content = _plain_content(message)
-    if content is None:
+    plain = message.keys() <= _PLAIN_KEYS
+    text = message.get("content") if plain else None
+    if isinstance(text, str):
+        content: list[Block] = [{"type": "text", "text": text}]
+    else:
         content = [*_reasoning(message), *_content(message, path, problems), *_calls(message, path, problems)]
     envelope: MessageEnvelope = {"v": ENVELOPE_VERSION, "role": role, "content": content, "origin": origin}
     if role == "tool":
         envelope["tool_call_id"] = problems.optional_text(message.get("tool_call_id"), f"{path}.tool_call_id")
         envelope["status"] = "success"
-    return _with_rest(envelope, message)
-
-
-def _plain_content(message: Mapping[str, Any]) -> list[Block] | None:
-    """Read the content of a message that has one text and nothing else to be read; None of any other."""
-    text = message.get("content")
-    return [{"type": "text", "text": text}] if isinstance(text, str) and message.keys() <= _PLAIN_KEYS else None
-
-
-def _with_rest(envelope: MessageEnvelope, message: Mapping[str, Any]) -> MessageEnvelope:
-    """Add the name, the native role and the keys without a neutral place."""
-    role, content = envelope["role"], envelope["content"]
     if isinstance(message.get("name"), str):
         envelope["name"] = message["name"]
     if message["role"] != role:
         envelope["role_detail"] = message["role"]
-    if message.keys() <= _PLAIN_KEYS and "content" in message:
-        return envelope
+    extras = {} if plain and "content" in message else _extras(message, content)
+    if extras:
+        envelope["extras"] = {NAME: extras}
+    return envelope
+
+
+def _extras(message: Mapping[str, Any], content: list[Block]) -> dict[str, Any]:
+    """Return the keys without a neutral place."""
     extras = {key: value for key, value in message.items() if key not in _READ_KEYS}
     extras |= {key: None for key in ("refusal", *REASONING_KEYS) if key in message and message[key] is None}
     if content and "reasoning_details" in message and isinstance(message.get("reasoning"), str):
         extras["reasoning"] = message["reasoning"]
     if "content" not in message:
         extras["omits"] = ["content"]
-    if extras:
-        envelope["extras"] = {NAME: extras}
-    return envelope
+    return extras
 
 
 def _reasoning(message: Mapping[str, Any]) -> Iterator[Block]:
@@ -90,7 +85,7 @@ def _reasoning(message: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _detail(detail: Any) -> Block:
-    native = detail if isinstance(detail, Mapping) else {}
+    native = detail if isinstance(detail, (dict, Mapping)) else {}
     text = native.get("text") or native.get("summary") or ""
     extras: dict[str, Any] = {"field": "reasoning_details"}
     for key, neutral in (("signature", "signature"), ("data", "encrypted_content")):
@@ -111,7 +106,7 @@ def _content(message: Mapping[str, Any], path: str, problems: Problems) -> Itera
     if isinstance(message.get("refusal"), str):
         yield {"type": "refusal", "refusal": message["refusal"]}
     audio = message.get("audio")
-    if isinstance(audio, Mapping) and isinstance(audio.get("id"), str):
+    if isinstance(audio, (dict, Mapping)) and isinstance(audio.get("id"), str):
         extras = {key: value for key, value in audio.items() if key != "id"}
         yield {"type": "audio", "file_id": audio["id"], "extras": extras, "raw": audio}
 
@@ -144,7 +139,7 @@ def _refusal(native: Mapping[str, Any]) -> Block | None:
 def _url_part(key: str, block_type: str) -> Callable[[Mapping[str, Any]], Block | None]:
     def read(native: Mapping[str, Any]) -> Block | None:
         value = native.get(key)
-        value = value if isinstance(value, Mapping) else {"url": value}
+        value = value if isinstance(value, (dict, Mapping)) else {"url": value}
         block = located(block_type, value.get("url"))
         if block is not None and isinstance(value.get("detail"), str):
             block["detail"] = value["detail"]
@@ -155,7 +150,7 @@ def _url_part(key: str, block_type: str) -> Callable[[Mapping[str, Any]], Block 
 
 def _input_audio(native: Mapping[str, Any]) -> Block | None:
     audio = native.get("input_audio")
-    if not isinstance(audio, Mapping) or not isinstance(audio.get("data"), str):
+    if not isinstance(audio, (dict, Mapping)) or not isinstance(audio.get("data"), str):
         return None
     spelled = str(audio.get("format"))
     return {"type": "audio", "base64": audio["data"], "mime_type": _AUDIO.get(spelled, f"audio/{spelled}")}
@@ -163,7 +158,7 @@ def _input_audio(native: Mapping[str, Any]) -> Block | None:
 
 def _file(native: Mapping[str, Any]) -> Block | None:
     file = native.get("file")
-    if not isinstance(file, Mapping):
+    if not isinstance(file, (dict, Mapping)):
         return None
     if isinstance(file.get("file_id"), str):
         block: Block | None = {"type": "file", "file_id": file["file_id"]}
@@ -207,7 +202,7 @@ def _calls(message: Mapping[str, Any], path: str, problems: Problems) -> Iterato
         if native is not None:
             yield _call(native, f"{path}.tool_calls[{at}]", problems)
     legacy = message.get("function_call")
-    if isinstance(legacy, Mapping):
+    if isinstance(legacy, (dict, Mapping)):
         name = problems.optional_text(legacy.get("name"), f"{path}.function_call.name")
         yield read_call(legacy.get("arguments"), call_id=None, name=name)
 
@@ -215,7 +210,7 @@ def _calls(message: Mapping[str, Any], path: str, problems: Problems) -> Iterato
 def _call(native: Mapping[str, Any], path: str, problems: Problems) -> Block:
     call_id = problems.optional_text(native.get("id"), f"{path}.id")
     custom = native.get("custom")
-    if native.get("type") == "custom" and isinstance(custom, Mapping):
+    if native.get("type") == "custom" and isinstance(custom, (dict, Mapping)):
         block: Block = {
             "type": "tool_call",
             "id": call_id,
@@ -224,7 +219,7 @@ def _call(native: Mapping[str, Any], path: str, problems: Problems) -> Block:
         }
     else:
         function = native.get("function")
-        function = function if isinstance(function, Mapping) else {}
+        function = function if isinstance(function, (dict, Mapping)) else {}
         name = problems.optional_text(function.get("name"), f"{path}.function.name")
         block = read_call(function.get("arguments"), call_id=call_id, name=name)
     block["raw"] = native

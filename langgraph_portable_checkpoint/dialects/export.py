@@ -125,9 +125,9 @@ def import_messages(
     report.target = dialect.name
     options = ImportOptions(profile=profile, model=model, account=account)
     envelopes = dialect.parse(value, options, report)
-    check_types(envelopes, dialect.name)
-    tell_unknown(value, envelopes, dialect.name, report=report)
-    if dialect.name not in _KNOW_INVALID_CALLS:
+    kinds = check_types(envelopes, dialect.name)
+    tell_unknown(value, envelopes, dialect.name, kinds=kinds, report=report)
+    if "invalid_tool_call" in kinds and dialect.name not in _KNOW_INVALID_CALLS:
         tell_invalid(envelopes, report)
     return Imported(
         envelopes=envelopes,
@@ -170,8 +170,10 @@ def read_messages(
     """
     mended: list[int] = [] if broken is None else broken
     return [
-        message if type(message) is dict and _is_envelope(message) else _read(message, at, mended)
-        for at, message in enumerate(messages)
+        message  # type: ignore[misc]  # a dict with these keys is taken for an envelope
+        if type(message) is dict and "role" in message and type(message.get("content")) is list
+        else _read(message, at, mended)
+        for at, message in enumerate(cast(Iterable[Any], messages))
     ]
 
 

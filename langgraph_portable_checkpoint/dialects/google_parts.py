@@ -117,7 +117,7 @@ def _inline(native: Mapping[str, Any]) -> Block | None:
 
 def media_block(blob: Any) -> Block | None:
     """Read a Blob or FileData mapping; None where it is neither."""
-    if not isinstance(blob, Mapping):
+    if not isinstance(blob, (dict, Mapping)):
         return None
     fields = camel_keys(blob)
     mime_type = fields.get("mimeType") or "application/octet-stream"
@@ -153,7 +153,7 @@ def _file(native: Mapping[str, Any]) -> Block | None:
 
 def _call(native: Mapping[str, Any]) -> Block | None:
     call = native["functionCall"]
-    if not isinstance(call, Mapping) or not isinstance(call.get("name"), str):
+    if not isinstance(call, (dict, Mapping)) or not isinstance(call.get("name"), str):
         return None
     args = call.get("args")
     if args is not None and not isinstance(args, dict):
@@ -186,7 +186,7 @@ def _tool_response(native: Mapping[str, Any]) -> Block | None:
 def _server(native: Mapping[str, Any], field: str, *, name: str | None, kind: str) -> Block | None:
     """Read a tool that Google ran itself: code execution, or a `toolType` of toolCall and toolResponse (G13)."""
     value = native[field]
-    if not isinstance(value, Mapping):
+    if not isinstance(value, (dict, Mapping)):
         return None
     rest = {key: item for key, item in value.items() if key != "id"}
     name = name or str(camel_keys(value).get("toolType") or "server_tool").lower()
@@ -239,7 +239,7 @@ def answer_text(response: Mapping[str, Any]) -> str:
 
 
 def _answer_media(part: Any) -> Block:
-    if isinstance(part, Mapping):
+    if isinstance(part, (dict, Mapping)):
         fields = camel_keys(part)
         block = media_block(fields.get("inlineData") or fields.get("fileData"))
         if block is not None:
@@ -340,7 +340,7 @@ _WRITERS: Final[Mapping[str, Callable[[Block], Part | None]]] = {
 
 def is_part(value: Any) -> bool:
     """Tell whether a value is a native part: one data field, and no `type` as blocks of other APIs have."""
-    if not isinstance(value, Mapping) or "type" in value:
+    if not isinstance(value, (dict, Mapping)) or "type" in value:
         return False
     keys = camel_keys(value)
     return len([key for key in keys if key in DATA_FIELDS and keys[key] is not None]) == 1

@@ -17,7 +17,7 @@ from .base import ImportOptions
 from .google_cli import contents_of, is_recording
 from .google_parts import Part, answer_blocks, block_of, camel_keys
 from .jsonl import MAX_DEPTH, BadLine, Line, read_lines, too_deep
-from .number_limits import unfit
+from .number_limits import made_of_json, unfit
 from .report import Report
 
 NAME: Final = "google"
@@ -39,12 +39,14 @@ class Payload:
     """Messages of a recording that are no part of the conversation."""
 
     def __post_init__(self) -> None:
-        if too_deep(self.raw):
+        plain = made_of_json(self.raw, MAX_DEPTH)
+        if not plain and too_deep(self.raw):
             self.problems.append(f"payload: is nested deeper than {MAX_DEPTH}")
             return
         self._take(self._objects(self.raw) if isinstance(self.raw, (str, bytes)) else self.raw, "")
-        self.problems += [f"{path}: {reason}" for path, content in self.contents if (reason := unfit(content))]
-        if isinstance(self.system, Mapping) and not isinstance(self.system.get("parts", []), list):
+        if not plain:
+            self.problems += [f"{path}: {reason}" for path, content in self.contents if (reason := unfit(content))]
+        if isinstance(self.system, (dict, Mapping)) and not isinstance(self.system.get("parts", []), list):
             self.problems.append(f"system_instruction.parts: is {type(self.system['parts']).__name__}, not a list")
         if not self.problems and not self.contents and self.system is None:
             self.problems.append("no contents")
@@ -61,7 +63,7 @@ class Payload:
         elif isinstance(value, list):
             for index, item in enumerate(value):
                 self._take(item, f"{path}[{index}]")
-        elif isinstance(value, Mapping):
+        elif isinstance(value, (dict, Mapping)):
             self._take_mapping(value, path)
         else:
             self.problems.append(f"{path or 'payload'}: is {type(value).__name__}, not contents")
@@ -79,7 +81,7 @@ class Payload:
         elif is_recording(keys):
             self._take_recording(keys["messages"], f"{path}.messages".lstrip("."))
         elif "contents" in keys:
-            config = keys.get("config") if isinstance(keys.get("config"), Mapping) else {}
+            config = keys.get("config") if isinstance(keys.get("config"), (dict, Mapping)) else {}
             self.system = keys.get("systemInstruction") or camel_keys(config or {}).get("systemInstruction")
             self._take(keys["contents"], f"{path}.contents".lstrip("."))
         elif "parts" in keys or "role" in keys:
@@ -103,7 +105,7 @@ class Payload:
         parts: list[Any] = []
         facts: dict[str, Any] = {}
         for index, chunk in enumerate(chunks):
-            if not isinstance(chunk, Mapping):
+            if not isinstance(chunk, (dict, Mapping)):
                 self.problems.append(f"{path}[{index}]: is {type(chunk).__name__}, not a response")
                 continue
             facts |= camel_keys(chunk)
@@ -112,11 +114,13 @@ class Payload:
                 self.problems.append(f"{path}[{index}].candidates: is {type(candidates).__name__}, not a list")
                 continue
             candidate = candidates[0] if candidates else None
-            content = candidate.get("content") if isinstance(candidate, Mapping) else None
-            if isinstance(content, Mapping) and isinstance(content.get("parts"), list):
+            content = candidate.get("content") if isinstance(candidate, (dict, Mapping)) else None
+            if isinstance(content, (dict, Mapping)) and isinstance(content.get("parts"), list):
                 parts += content["parts"]
             facts |= {
-                key: candidate[key] for key in ("finishReason",) if isinstance(candidate, Mapping) and key in candidate
+                key: candidate[key]
+                for key in ("finishReason",)
+                if isinstance(candidate, (dict, Mapping)) and key in candidate
             }
         path = f"{path}.candidates[0].content".lstrip(".")
         self.facts[path] = facts
@@ -167,13 +171,18 @@ class Reader:
                 yield from self._user(content, parts, path)
 
     def _envelope(self, role: Any, content: list[Block], **more: Any) -> MessageEnvelope:
-        origin: Origin = {**self.origin}
-        envelope: MessageEnvelope = {"v": ENVELOPE_VERSION, "role": role, "content": content, "origin": origin}
+        envelope: MessageEnvelope = {"v": ENVELOPE_VERSION, "role": role, "content": content, "origin": self.origin}
         envelope.update(more)  # type: ignore[typeddict-item]  # keys are the model's own
         return envelope
 
     def _system(self, system: Any) -> Iterator[MessageEnvelope]:
-        found = system.get("parts") if isinstance(system, Mapping) else system if isinstance(system, list) else [system]
+        found = (
+            system.get("parts")
+            if isinstance(system, (dict, Mapping))
+            else system
+            if isinstance(system, list)
+            else [system]
+        )
         parts = [{"text": part} if isinstance(part, str) else part for part in found or () if part]
         blocks = [block_of(part) for part in parts if isinstance(part, dict)]
         if blocks:
@@ -191,9 +200,9 @@ class Reader:
         for key, value in _response_facts(facts):
             envelope[key] = value  # type: ignore[literal-required]  # keys of _response_facts
         if facts.get("modelVersion"):
-            envelope["origin"]["model"] = str(facts["modelVersion"])
+            envelope["origin"] = {**envelope["origin"], "model": str(facts["modelVersion"])}
         if facts.get("responseId"):
-            envelope["origin"]["response_id"] = str(facts["responseId"])
+            envelope["origin"] = {**envelope["origin"], "response_id": str(facts["responseId"])}
         return envelope
 
     def _user(self, content: Mapping[str, Any], parts: Sequence[Part], path: str) -> Iterator[MessageEnvelope]:
@@ -203,7 +212,7 @@ class Reader:
         whole = {"raw_content": content}
         for index, part in enumerate(parts):
             answer = camel_keys(part).get("functionResponse")
-            if not isinstance(answer, Mapping):
+            if not isinstance(answer, (dict, Mapping)):
                 other.append(block_of(part))
                 continue
             if other:
@@ -217,7 +226,7 @@ class Reader:
 
     def _answer(self, answer: Mapping[str, Any], alone: Mapping[str, Any], path: str) -> MessageEnvelope:
         response = answer.get("response")
-        blocks, status = answer_blocks(response if isinstance(response, Mapping) else {}, answer.get("parts"))
+        blocks, status = answer_blocks(response if isinstance(response, (dict, Mapping)) else {}, answer.get("parts"))
         call = self._match(answer)
         if call is None:
             self.report.add("G8", "unresolved", action="kept a response that matches no call", path=path)
@@ -228,7 +237,7 @@ class Reader:
         if answer.get("name"):
             envelope["name"] = str(answer["name"])
         rest = {key: value for key, value in answer.items() if key not in ("id", "name", "response", "parts")}
-        if isinstance(response, Mapping) and not _is_plain(response):
+        if isinstance(response, (dict, Mapping)) and not _is_plain(response):
             rest["response"] = response
         if rest:
             envelope.setdefault("extras", {}).setdefault(NAME, {}).update(rest)
@@ -256,7 +265,7 @@ def _joined(envelope: MessageEnvelope, made: int) -> MessageEnvelope:
 
 def _response_facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     usage = facts.get("usageMetadata")
-    if isinstance(usage, Mapping):
+    if isinstance(usage, (dict, Mapping)):
         counts = camel_keys(usage)
         put = _count(counts.get("promptTokenCount"))
         out = _count(counts.get("candidatesTokenCount")) + _count(counts.get("thoughtsTokenCount"))

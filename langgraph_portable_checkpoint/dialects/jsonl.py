@@ -10,11 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from .number_limits import unfit
+from .number_limits import made_of_json, unfit
 
 MAX_LINE_CHARS: Final = 64 * 1024 * 1024
 MAX_DEPTH: Final = 200
@@ -25,8 +24,7 @@ _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _LONE: Final = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """One good line: its 1-based number, its object, and what was mended in it."""
 
     number: int
@@ -34,8 +32,7 @@ class Line:
     repairs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class BadLine:
+class BadLine(NamedTuple):
     """One line that is not a JSON object: its 1-based number and why."""
 
     number: int
@@ -78,6 +75,8 @@ def _split(payload: str | bytes) -> Iterator[str | bytes]:
 
 def _read_row(row: Any, number: int, max_chars: int) -> Line | BadLine | None:
     if isinstance(row, dict):
+        if made_of_json(row, MAX_DEPTH):
+            return Line(number, row)
         reason = f"nested deeper than {MAX_DEPTH} levels" if too_deep(row) else unfit(row)
         return BadLine(number, reason) if reason else Line(number, row)
     if not isinstance(row, (str, bytes)):

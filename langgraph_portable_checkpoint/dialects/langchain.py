@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import MalformedHistoryError
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
+from .langchain_read import everyday_envelope
 from .langchain_write import everyday_dict
 from .plain_values import plain_or_told
 from .problems import Problems
@@ -100,12 +101,12 @@ class LangChain:
         messages = [_message(native, f"{root}[{at}]", problems, report) for at, native in enumerate(natives)]
         problems.raise_if_any()
         merged = _merged([message for message in messages if message is not None], report)
-        return [read_message(message) for message in merged]
+        return [message if isinstance(message, dict) else read_message(message) for message in merged]
 
     def recognises(self, payload: Any) -> float:
         """A `type` of LangChain's with data or content, or an lc constructor of a message."""
         natives, _ = _messages(payload, Problems(NAME))
-        if not natives or not all(isinstance(native, Mapping) for native in natives):
+        if not natives or not all(isinstance(native, (dict, Mapping)) for native in natives):
             return 0.0
         if all(_class_of(native) for native in natives):
             return 0.95
@@ -140,16 +141,16 @@ def _without_bytes(block: Block) -> Block:
 
 
 def _holds_bytes(value: Any) -> bool:
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         return any(map(_holds_bytes, value.values()))
     return isinstance(value, bytes) or (isinstance(value, list) and any(map(_holds_bytes, value)))
 
 
 def _messages(payload: Any, problems: Problems) -> tuple[list[Any], str]:
     """Return the list of messages and its path; of recorded events that of the last state, else all chunks."""
-    if isinstance(payload, Mapping) and isinstance(payload.get("messages"), list):
+    if isinstance(payload, (dict, Mapping)) and isinstance(payload.get("messages"), list):
         return payload["messages"], "messages"
-    if isinstance(payload, Mapping) and _class_of(payload):
+    if isinstance(payload, (dict, Mapping)) and _class_of(payload):
         return [payload], ""
     if not isinstance(payload, list):
         problems.add("", f"is {type(payload).__name__}, not a list of messages")
@@ -163,7 +164,7 @@ def _messages(payload: Any, problems: Problems) -> tuple[list[Any], str]:
 
 
 def _is_state(event: Any) -> bool:
-    if not isinstance(event, list) or len(event) != 2 or not isinstance(event[1], Mapping):
+    if not isinstance(event, list) or len(event) != 2 or not isinstance(event[1], (dict, Mapping)):
         return False
     return isinstance(event[1].get("messages"), list)
 
@@ -173,7 +174,7 @@ def _chunk(event: Any) -> Any:
     if not isinstance(event, list) or len(event) != 2:
         return None
     inner = event[1] if isinstance(event[1], list) and event[1] else event
-    return inner[0] if isinstance(inner[0], Mapping) and _class_of(inner[0]) else None
+    return inner[0] if isinstance(inner[0], (dict, Mapping)) and _class_of(inner[0]) else None
 
 
 def _class_of(native: Mapping[str, Any]) -> str | None:
@@ -184,17 +185,22 @@ def _class_of(native: Mapping[str, Any]) -> str | None:
     kind = native.get("type")
     if kind == "remove":
         return "RemoveMessage"
-    body = isinstance(native.get("data"), Mapping) or "content" in native
+    body = isinstance(native.get("data"), (dict, Mapping)) or "content" in native
     return CLASSES.get(kind) if isinstance(kind, str) and body else None
 
 
-def _message(native: Any, path: str, problems: Problems, report: Report) -> BaseMessage | None:
+def _message(native: Any, path: str, problems: Problems, report: Report) -> BaseMessage | MessageEnvelope | None:
+    """Read a message; an everyday one as its envelope."""
+    found = problems.plain_mapping(native, path)
+    if found is None:
+        return None
+    return everyday_envelope(found) or _made(found, path, problems, report)
+
+
+def _made(found: Mapping[str, Any], path: str, problems: Problems, report: Report) -> BaseMessage | None:
     import langchain_core.messages as known
     from pydantic import ValidationError
 
-    found = problems.mapping(native, path)
-    if found is None or not problems.plain(found, path):
-        return None
     name = _class_of(found)
     if name == "RemoveMessage":
         report.add("L2", "dropped", action="left out a command to remove a message", path=path)
@@ -213,7 +219,7 @@ def _message(native: Any, path: str, problems: Problems, report: Report) -> Base
 def _fields(native: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The constructor's arguments: what stands under kwargs, data, or beside the type."""
     kwargs = native.get("kwargs") if native.get("lc") is not None else native.get("data")
-    fields = dict(kwargs if isinstance(kwargs, Mapping) else native)
+    fields = dict(kwargs if isinstance(kwargs, (dict, Mapping)) else native)
     fields.pop("type", None)
     fields["content"] = _known_content("" if fields.get("content") is None else fields["content"])
     if name == "AIMessageChunk" and fields.get("tool_call_chunks"):
@@ -233,7 +239,9 @@ _CALL_KEYS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 def _call(call: Any, wanted: Mapping[str, Any]) -> Any:
     """A call with all keys that its constructor asks for, and no other."""
-    return {key: call.get(key, default) for key, default in wanted.items()} if isinstance(call, Mapping) else call
+    return (
+        {key: call.get(key, default) for key, default in wanted.items()} if isinstance(call, (dict, Mapping)) else call
+    )
 
 
 def _known_content(content: Any) -> Any:
@@ -244,7 +252,7 @@ def _known_content(content: Any) -> Any:
 
 
 def _is_part(item: Any) -> bool:
-    return isinstance(item, Mapping) and not item.keys().isdisjoint(_PART_KEYS)
+    return isinstance(item, (dict, Mapping)) and not item.keys().isdisjoint(_PART_KEYS)
 
 
 _PART_KEYS: Final = ("type", "toolUse", "toolResult", "reasoningContent", "functionCall", "text", "cachePoint")
@@ -267,14 +275,19 @@ def _sum(run: Sequence[Any]) -> Any:
         raise MalformedHistoryError(NAME, [f"chunks of {run[0].id}: {error}"]) from error
 
 
-def _merged(messages: Sequence[BaseMessage], report: Report) -> Iterator[BaseMessage]:
+def _merged(
+    messages: Sequence[BaseMessage | MessageEnvelope], report: Report
+) -> Iterator[BaseMessage | MessageEnvelope]:
     """Merge chunks with one id, also where those of others stand between; each stands where its first one stood."""
     from langchain_core.messages import BaseMessageChunk, message_chunk_to_message
 
+    if not any(isinstance(message, BaseMessageChunk) for message in messages):
+        yield from messages
+        return
     runs: dict[Any, list[Any]] = {}
     for at, message in enumerate(messages):
-        chunk = isinstance(message, BaseMessageChunk) and message.id is not None
-        runs.setdefault((type(message), message.id) if chunk else at, []).append(message)
+        run_id = message.id if isinstance(message, BaseMessageChunk) else None
+        runs.setdefault(at if run_id is None else (type(message), run_id), []).append(message)
     for run in runs.values():
         whole = run[0] if len(run) == 1 else _sum(run)
         if len(run) > 1:

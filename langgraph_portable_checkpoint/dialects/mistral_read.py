@@ -18,8 +18,8 @@ _READ_KEYS: Final = frozenset({"role", "content", "name", "tool_calls", "tool_ca
 
 def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) -> MessageEnvelope | None:
     """Read one message; None and a recorded problem if it is none."""
-    message = problems.mapping(native, path)
-    if message is None or not problems.plain(message, path):
+    message = problems.plain_mapping(native, path)
+    if message is None:
         return None
     role = _ROLES.get(str(message.get("role")))
     if role is None:
@@ -66,7 +66,7 @@ def _thinking(native: Mapping[str, Any]) -> Block | None:
     if isinstance(parts, str):
         text = parts
     elif isinstance(parts, list):
-        text = "".join(str(part.get("text") or "") for part in parts if isinstance(part, Mapping))
+        text = "".join(str(part.get("text") or "") for part in parts if isinstance(part, (dict, Mapping)))
     else:
         return None
     block: Block = {"type": "reasoning", "reasoning": text}
@@ -77,7 +77,7 @@ def _thinking(native: Mapping[str, Any]) -> Block | None:
 
 def _image(native: Mapping[str, Any]) -> Block | None:
     value = native.get("image_url")
-    value = value if isinstance(value, Mapping) else {"url": value}
+    value = value if isinstance(value, (dict, Mapping)) else {"url": value}
     block = located("image", value.get("url"))
     if block is not None and isinstance(value.get("detail"), str):
         block["detail"] = value["detail"]
@@ -86,7 +86,7 @@ def _image(native: Mapping[str, Any]) -> Block | None:
 
 def _audio(native: Mapping[str, Any]) -> Block | None:
     value = native.get("input_audio")
-    value = value.get("data") if isinstance(value, Mapping) else value
+    value = value.get("data") if isinstance(value, (dict, Mapping)) else value
     if not isinstance(value, str):
         return None
     return located("audio", value) if value.startswith(("data:", "http")) else {"type": "audio", "base64": value}
@@ -122,7 +122,7 @@ def _calls(message: Mapping[str, Any], path: str, problems: Problems) -> Iterato
         native = problems.mapping(call, f"{path}.tool_calls[{at}]")
         if native is not None:
             function = native.get("function")
-            function = function if isinstance(function, Mapping) else {}
+            function = function if isinstance(function, (dict, Mapping)) else {}
             call_id = problems.optional_text(native.get("id"), f"{path}.tool_calls[{at}].id")
             name = problems.optional_text(function.get("name"), f"{path}.tool_calls[{at}].function.name")
             block = read_call(function.get("arguments"), call_id=call_id, name=name)

@@ -37,30 +37,27 @@ class MistralWriter:
         envelope = placed.envelope
         role = "user" if envelope["role"] == "other" else envelope["role"]
         message: dict[str, Any] = {"role": role}
-        content, asked = text_and_calls(envelope) or (self._content(placed), _calls_of(envelope))
-        calls = [self._call(block, envelope) for block in asked]
+        kept = _kept(envelope)
+        content, calls = text_and_calls(envelope) or (self._content(placed), _calls_of(envelope))
         if role != "assistant":
             message["content"] = "" if content is None else content
         elif content is not None:
             message["content"] = content
-        elif "content" not in self._kept(envelope).get("omits", ("content",)):
+        elif "content" not in kept.get("omits", ("content",)):
             message["content"] = ""
         if calls:
-            message["tool_calls"] = calls
+            message["tool_calls"] = [self._call(block, envelope) for block in calls]
         if role == "tool":
             message["tool_call_id"] = envelope.get("tool_call_id")
-        self._name(message, placed)
-        self._overlay(message, placed)
+        if "name" in envelope:
+            self._name(message, placed)
+        if kept is not _NOTHING_KEPT:
+            message |= {key: kept[key] for key in kept if key in _MESSAGE_KEYS and key not in message}
         return message
 
     def lose(self, kind: LossKind, placed: Placed, path: str, *, action: str) -> None:
         """Report what Mistral's messages cannot say (M8)."""
         self.report.add("M8", kind, at=placed, path=path, action=action)
-
-    def _kept(self, envelope: MessageEnvelope) -> Mapping[str, Any]:
-        extras = envelope.get("extras")
-        kept = extras.get(NAME) if extras else None
-        return kept if kept and isinstance(kept, Mapping) else _NOTHING_KEPT
 
     def _name(self, message: dict[str, Any], placed: Placed) -> None:
         name = placed.envelope.get("name")
@@ -70,11 +67,6 @@ class MistralWriter:
             message["name"] = name
         else:
             self.lose("dropped", placed, "name", action="there is no place for names of speakers")
-
-    def _overlay(self, message: dict[str, Any], placed: Placed) -> None:
-        for key, value in self._kept(placed.envelope).items():
-            if key in _MESSAGE_KEYS and key not in message:
-                message[key] = value
 
     def _content(self, placed: Placed) -> Any:
         """Spell texts and chunks: a plain text where there is one text that came as one, else a list of chunks."""
@@ -105,6 +97,12 @@ class MistralWriter:
             return dict(raw)
         function = {"name": block.get("name"), "arguments": write_arguments(block)}
         return {"id": block.get("id"), "type": "function", "function": function}
+
+
+def _kept(envelope: MessageEnvelope) -> Mapping[str, Any]:
+    extras = envelope.get("extras")
+    kept = extras.get(NAME) if extras else None
+    return kept if kept and isinstance(kept, Mapping) else _NOTHING_KEPT
 
 
 def _calls_of(envelope: MessageEnvelope) -> list[Block]:

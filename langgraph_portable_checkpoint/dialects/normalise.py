@@ -145,7 +145,7 @@ def _open_turn(conversation: Sequence[Placed]) -> int | None:
 
 def _map_ids(paired: Paired, target: Target, report: Report) -> list[Placed]:
     """Give calls, and the results that belong to them, ids that the target takes."""
-    if target.call_id is None:
+    if target.call_id is None or (paired.ids is not None and all(map(target.call_id.accepts, paired.ids))):
         return paired.conversation
     ids = IdMap(target.call_id, unique=target.unique_call_ids)
     new_ids: dict[tuple[int, int], str | None] = {}
@@ -234,7 +234,7 @@ def _fit_content(conversation: list[Placed], parts: Parts, *, changed_at: int | 
     for placed in conversation:
         if changed_at is not None and placed.index is not None and placed.index > changed_at:
             parts.replay.broken = True
-        out.append(parts.fit(placed))
+        out.append(placed if parts.stays(placed.envelope) else parts.fit(placed))
     return out
 
 
@@ -334,11 +334,14 @@ def _order_within(conversation: list[Placed], parts: Parts) -> list[Placed]:
     out: list[Placed] = []
     for placed in conversation:
         content = placed.envelope["content"]
+        if len(content) < 2:
+            out.append(placed)
+            continue
         calls = [at for at, block in enumerate(content) if block["type"] in CALL_TYPES]
         if not calls or len(calls) == len(content):
             out.append(placed)
             continue
-        others = [at for at, block in enumerate(content) if block["type"] not in CALL_TYPES]
+        others = [at for at in range(len(content)) if at not in calls]
         if target.calls_last and calls[0] < others[-1] and not _is_own(placed, target):
             parts.lose("calls_last", "reordered", placed, action="the calls were put last")
             placed = _having_only(placed, others + calls)
@@ -353,8 +356,9 @@ def _order_within(conversation: list[Placed], parts: Parts) -> list[Placed]:
 
 def _having_only(placed: Placed, positions: Sequence[int]) -> Placed:
     """Return a message with some of its blocks, in the order given."""
-    content, spots = placed.envelope["content"], placed.all_spots()
-    return with_content(placed, [content[at] for at in positions], spots=[spots[at] for at in positions])
+    content, spots = placed.envelope["content"], placed.spots
+    found = [(placed.index, at) for at in positions] if spots is None else [spots[at] for at in positions]
+    return with_content(placed, [content[at] for at in positions], spots=found)
 
 
 def _is_own(placed: Placed, target: Target) -> bool:

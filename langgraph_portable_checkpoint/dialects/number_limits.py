@@ -1,7 +1,8 @@
-"""Numbers that a checkpoint and a JSON document can hold. Knows nothing else."""
+"""Values that a checkpoint and a JSON document can hold, above all numbers. Knows nothing else."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import isfinite
 from typing import Any, Final
 
@@ -9,6 +10,35 @@ INT64: Final = range(-(2**63), 2**64)
 """What msgpack's integers hold, signed and unsigned."""
 NOT_FINITE: Final = "holds NaN or an infinity, which is not JSON"
 BEYOND_64_BITS: Final = "holds an integer beyond 64 bits, which no checkpoint can hold"
+
+
+LEAVES: Final = frozenset({str, bool, type(None)})
+"""Types of values that are plain whatever they are; looked up here, since most values are of them."""
+
+
+def made_of_json(value: Any, depth: int) -> bool:
+    """True for what is made of JSON's own types, within limits, nested at most `depth` deep; False says nothing.
+
+    One function, since it sees every value of an import.
+    """
+    kind = type(value)
+    if kind is dict:
+        for key in value:
+            if type(key) is not str:
+                return False
+        items: Iterable[Any] = value.values()
+    elif kind is list:
+        items = value
+    elif kind is int:
+        return value in INT64
+    else:
+        return kind is float and isfinite(value)
+    if depth == 0:
+        return False
+    for item in items:  # noqa: SIM110 - all() over a generator takes twice as long
+        if type(item) not in LEAVES and not made_of_json(item, depth - 1):
+            return False
+    return True
 
 
 def unfit(value: Any) -> str:

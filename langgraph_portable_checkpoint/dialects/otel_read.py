@@ -23,7 +23,7 @@ _KIND: Final = {"image": "image", "audio": "audio", "video": "video", "document"
 
 def messages(payload: Any, problems: Problems) -> Iterator[tuple[str, Any]]:
     """Yield messages with their paths; an attribute may hold its list as JSON text."""
-    if not isinstance(payload, Mapping):
+    if not isinstance(payload, (dict, Mapping)):
         payload = {"messages": payload}
     if not any(key in payload for key in LISTS):
         problems.add("", f"has none of {', '.join(LISTS)}")
@@ -50,8 +50,8 @@ def _list(value: Any, path: str, problems: Problems) -> list[Any]:
 
 
 def read_message(native: Any, path: str, options: ImportOptions, problems: Problems) -> Iterator[MessageEnvelope]:
-    message = problems.mapping(native, path)
-    if message is None or not problems.plain(message, path):
+    message = problems.plain_mapping(native, path)
+    if message is None:
         return
     role, parts = message.get("role"), message.get("parts")
     if not isinstance(role, str) or not isinstance(parts, list):
@@ -96,7 +96,9 @@ def _own_keys_fit(message: Mapping[str, Any], path: str, problems: Problems) -> 
             if key.startswith(PREFIX) and not _fits(key.removeprefix(PREFIX), item):
                 problems.add(f"{where}.{key}", f"is {type(item).__name__}, which has no meaning there")
             if key in ("parts", "response") and isinstance(item, list):
-                todo += [(f"{where}.{key}[{at}]", part) for at, part in enumerate(item) if isinstance(part, Mapping)]
+                todo += [
+                    (f"{where}.{key}[{at}]", part) for at, part in enumerate(item) if isinstance(part, (dict, Mapping))
+                ]
     return len(problems.found) == before
 
 
@@ -104,9 +106,9 @@ def _fits(key: str, value: Any) -> bool:
     if key in ("raw", "raw_content", "state"):
         return False
     if key == "annotations":
-        return isinstance(value, list) and all(isinstance(note, Mapping) for note in value)
+        return isinstance(value, list) and all(isinstance(note, (dict, Mapping)) for note in value)
     if key == "origin":
-        return isinstance(value, Mapping) and all(isinstance(word, str) for word in value.values())
+        return isinstance(value, (dict, Mapping)) and all(isinstance(word, str) for word in value.values())
     return value is None or isinstance(value, _OWN_KINDS.get(key, str))
 
 
@@ -151,7 +153,7 @@ def _answer_blocks(response: Any) -> list[Block]:
     if isinstance(response, str):
         return [{"type": "text", "text": response}]
     if isinstance(response, list) and all(
-        isinstance(one, Mapping) and str(one.get("type")) in READERS for one in response
+        isinstance(one, (dict, Mapping)) and str(one.get("type")) in READERS for one in response
     ):
         return [_read_part(part) for part in response]
     if response is None:
@@ -200,7 +202,7 @@ def _read_call(part: Mapping[str, Any]) -> Block:
 
 def _read_server_call(part: Mapping[str, Any]) -> Block:
     call = part.get("server_tool_call")
-    fields = call if isinstance(call, Mapping) else {}
+    fields = call if isinstance(call, (dict, Mapping)) else {}
     args = fields["arguments"] if "arguments" in fields else {key: fields[key] for key in fields if key != "type"}
     block: Block = {"type": "server_tool_call", "name": part.get("name"), "args": args}
     return block if part.get("id") is None else {**block, "id": str(part["id"])}
@@ -208,7 +210,7 @@ def _read_server_call(part: Mapping[str, Any]) -> Block:
 
 def _read_server_result(part: Mapping[str, Any]) -> Block:
     answer = part.get("server_tool_call_response")
-    fields = answer if isinstance(answer, Mapping) else {}
+    fields = answer if isinstance(answer, (dict, Mapping)) else {}
     output = fields["output"] if "output" in fields else {key: fields[key] for key in fields if key != "type"}
     block: Block = {"type": "server_tool_result", "name": fields.get("type"), "output": output}
     if fields.get("status") is not None:

@@ -6,7 +6,7 @@ later turn. A result goes to the latest message with an unanswered call of its i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -105,13 +105,15 @@ class Paired:
     """A conversation whose calls and results match, with what the next steps need to know.
 
     `call_of` maps the position of a tool message to its call's (message position, block position); `changed_at` is
-    the first source position at which something was dropped, made or moved.
+    the first source position at which something was dropped, made or moved; `ids` are the ids of all calls where each
+    has one of its own, else None.
     """
 
     conversation: list[Placed]
     call_of: dict[int, tuple[int, int]]
     pending: tuple[str, ...] = ()
     changed_at: int | None = None
+    ids: Collection[str] | None = None
 
 
 def pair(conversation: Sequence[Placed], target: Target, *, options: ExportOptions, report: Report) -> Paired:
@@ -120,9 +122,40 @@ def pair(conversation: Sequence[Placed], target: Target, *, options: ExportOptio
     Raises:
         IncompatibleHistoryError: A call has no result and `options.incomplete` is "raise".
     """
+    in_order = _in_order(conversation)
+    if in_order is not None:
+        return in_order
     links = link(conversation)
     end, pending = _end_of_complete(conversation, links, target=target, options=options, report=report)
     return _Pairing(conversation, end, links, target, options, report).run(pending)
+
+
+def _in_order(conversation: Sequence[Placed]) -> Paired | None:
+    """Pair a history in which each call has an id of its own, and the results of a message follow it in its order.
+
+    Such a history stays as it is for every target. None for any other.
+    """
+    call_of: dict[int, tuple[int, int]] = {}
+    calls: dict[str, tuple[int, int]] = {}
+    open_calls: list[str] = []
+    for position, placed in enumerate(conversation):
+        envelope = placed.envelope
+        role = envelope["role"]
+        if role == "tool":
+            if not open_calls or envelope.get("tool_call_id") != open_calls[0]:
+                return None
+            call_of[position] = calls[open_calls.pop(0)]
+        elif open_calls:
+            return None
+        elif role == "assistant":
+            for at, block in enumerate(envelope["content"]):
+                if block["type"] in CALL_TYPES:
+                    call_id = block.get("id")
+                    if not call_id or call_id in calls:
+                        return None
+                    calls[call_id] = (position, at)
+                    open_calls.append(call_id)
+    return None if open_calls else Paired([*conversation], call_of, ids=calls)
 
 
 def _end_of_complete(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..envelope.model import Block
+from ..envelope.model import Block, MessageEnvelope
 from .arguments import is_sendable, settled_call
 from .base import ExportOptions, Target, without_raw
 from .ids import NameMap
@@ -49,8 +49,6 @@ class Parts:
     def fit(self, placed: Placed) -> Placed:
         """Return the message with content that the target takes; the same object if nothing changes."""
         content = placed.envelope["content"]
-        if self._stays(content, answers=placed.envelope["role"] == "assistant"):
-            return placed
         fitted: list[Block] = []
         spots: list[Spot] = []
         changed = False
@@ -63,20 +61,22 @@ class Parts:
             placed = self._item_ids(placed, with_content(placed, fitted, spots=spots))
         return placed
 
-    def _stays(self, content: list[Block], *, answers: bool) -> bool:
-        for block in content:
-            stays = _STAYS.get(block["type"])
-            if stays is None or not stays(self, block) or (not answers and block["type"] in ANSWERS):
+    def stays(self, envelope: MessageEnvelope) -> bool:
+        """True for a message of everyday texts and calls, all of which `text` and `tool_call` let be.
+
+        False says nothing. One loop, since it runs over every export.
+        """
+        for block in envelope["content"]:
+            kind = block["type"]
+            if kind == "text":
+                text = block.get("text")
+                if type(text) is not str or not text or text.isspace() or (not text.isascii() and _LONE.search(text)):
+                    return False
+            elif kind != "tool_call" or envelope["role"] != "assistant" or not self._call_stays(block):
                 return False
         return True
 
-    def text_stays(self, block: Block) -> bool:
-        """True for a text that `text` lets be; False says nothing."""
-        text = block.get("text")
-        return type(text) is str and text.isascii() and bool(text) and not text.isspace()
-
-    def call_stays(self, block: Block) -> bool:
-        """True for a call that `tool_call` lets be; False says nothing."""
+    def _call_stays(self, block: Block) -> bool:
         name, args = block.get("name"), block.get("args")
         if not name or self.names.assign(name) != name:
             return False
@@ -277,13 +277,6 @@ _FITS: Final[Mapping[str, _Fit]] = {
     "non_standard": Parts.non_standard,
     **dict.fromkeys(MEDIA_PARTS, Parts.part),
 }
-
-
-_STAYS: Final[Mapping[str, Callable[[Parts, Block], bool]]] = {
-    "text": Parts.text_stays,
-    "tool_call": Parts.call_stays,
-}
-"""The first row: blocks of everyday that need no look at their message. What it lets be, `_FITS` lets be."""
 
 
 def _reasoning_count(placed: Placed) -> int:

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, Final
 
 from ..errors import MalformedHistoryError
-from .number_limits import BEYOND_64_BITS, INT64, NOT_FINITE
+from .number_limits import BEYOND_64_BITS, INT64, LEAVES, NOT_FINITE, made_of_json
 
 MAX_DEPTH: Final = 200
 
@@ -34,6 +34,13 @@ class Problems:
             return value
         self.add(path, f"is {_kind(value)}, not an object")
         return None
+
+    def plain_mapping(self, value: Any, path: str) -> Mapping[str, Any] | None:
+        """Return the value if it is a JSON object that holds nothing but JSON (`plain`), else record what is wrong."""
+        if type(value) is dict and made_of_json(value, MAX_DEPTH):
+            return value
+        found = self.mapping(value, path)
+        return found if found is not None and self.plain(found, path) else None
 
     def text(self, value: Any, path: str) -> str | None:
         """Return the value if it is a text, else record that it is none."""
@@ -65,13 +72,9 @@ def _kind(value: Any) -> str:
     return "null" if value is None else type(value).__name__
 
 
-_LEAVES: Final = frozenset({str, bool, type(None)})
-"""Types of values that are plain whatever they are; looked up here, since most values are of them."""
-
-
 def _not_plain(value: Any, depth: int) -> str:
     kind = type(value)
-    if kind in _LEAVES:
+    if kind in LEAVES:
         return ""
     if kind is int:
         return "" if value in INT64 else BEYOND_64_BITS
@@ -90,7 +93,7 @@ def _not_plain(value: Any, depth: int) -> str:
 
 def _not_plain_within(values: Iterable[Any], depth: int) -> str:
     for value in values:
-        if type(value) not in _LEAVES and (reason := _not_plain(value, depth)):
+        if type(value) not in LEAVES and (reason := _not_plain(value, depth)):
             return reason
     return ""
 

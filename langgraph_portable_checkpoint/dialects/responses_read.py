@@ -35,8 +35,8 @@ class ItemReader:
 
     def read(self, native: Any, path: str) -> None:
         """Read one item."""
-        item = self.problems.mapping(native, path)
-        if item is None or not self.problems.plain(item, path):
+        item = self.problems.plain_mapping(native, path)
+        if item is None:
             return
         kind = item.get("type", "message")
         if not isinstance(kind, str):
@@ -154,14 +154,20 @@ def _joined(blocks: list[Block]) -> Block:
 
 def _lifted(block: Block) -> Block:
     item = block.get("value")
-    if not isinstance(item, Mapping) or str(item.get("type")) not in CALLS or not isinstance(call_id_of(item), str):
+    if (
+        not isinstance(item, (dict, Mapping))
+        or str(item.get("type")) not in CALLS
+        or not isinstance(call_id_of(item), str)
+    ):
         return block
     return {**_call(item["type"], item), "raw": item}
 
 
 def _reasoning(item: Mapping[str, Any]) -> Block:
     parts = item.get("summary")
-    summary = [part["text"] for part in parts or () if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
+    summary = [
+        part["text"] for part in parts or () if isinstance(part, (dict, Mapping)) and isinstance(part.get("text"), str)
+    ]
     extras: dict[str, Any] = {}
     if isinstance(item.get("encrypted_content"), str):
         extras["encrypted_content"] = item["encrypted_content"]
@@ -207,7 +213,7 @@ def answer_blocks(output: Any) -> list[Block]:
     """Read a result's output that stands in a message of an application: no path can be told, no part is refused."""
     if isinstance(output, str):
         return [{"type": "text", "text": output}]
-    parts = [part for part in output if isinstance(part, Mapping)] if isinstance(output, list) else []
+    parts = [part for part in output if isinstance(part, (dict, Mapping))] if isinstance(output, list) else []
     typed = [part for part in parts if "type" in part]
     if not typed or len(typed) < len(output):
         return _told(output)
@@ -216,10 +222,10 @@ def answer_blocks(output: Any) -> list[Block]:
 
 def _told(output: Any) -> list[Block]:
     """Tell what a result that is no text or parts says: a screenshot as an image, a shell's streams as a text."""
-    shot = _image(output) if isinstance(output, Mapping) else None
+    shot = _image(output) if isinstance(output, (dict, Mapping)) else None
     if shot is not None:
         return [shot]
-    if isinstance(output, list) and all(isinstance(chunk, Mapping) for chunk in output):
+    if isinstance(output, list) and all(isinstance(chunk, (dict, Mapping)) for chunk in output):
         streams = [str(chunk.get("stdout") or "") + str(chunk.get("stderr") or "") for chunk in output]
         return [{"type": "text", "text": "\n".join(streams)}]
     if output is None:
@@ -253,7 +259,7 @@ def _text(native: Mapping[str, Any]) -> Block | None:
     block: Block = {"type": "text", "text": native["text"]}
     annotations = native.get("annotations")
     if isinstance(annotations, list) and annotations:
-        block["annotations"] = [_citation(one) for one in annotations if isinstance(one, Mapping)]
+        block["annotations"] = [_citation(one) for one in annotations if isinstance(one, (dict, Mapping))]
     return block
 
 

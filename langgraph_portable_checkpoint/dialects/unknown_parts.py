@@ -6,7 +6,7 @@ the words of another dialect, is not of this dialect: it was named wrongly, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,15 +52,28 @@ class _Unknown:
     foreign: bool
 
 
-def tell_unknown(payload: Any, envelopes: Sequence[MessageEnvelope], dialect: str, *, report: Report) -> None:
+def tell_unknown(
+    payload: Any, envelopes: Sequence[MessageEnvelope], dialect: str, *, kinds: Collection[str], report: Report
+) -> None:
     """Report each part that the dialect does not know.
+
+    Args:
+        payload: What was read.
+        envelopes: What was read from it.
+        dialect: Name of the dialect.
+        kinds: The types of their blocks.
+        report: Is given the losses.
 
     Raises:
         MalformedHistoryError: The payload is of another dialect.
     """
     if dialect not in _TYPED | _KEYED:
         return
-    unknown = [*_foreign_keys(payload, dialect), *_parts(envelopes, dialect)]
+    unknown = [*_foreign_keys(payload, dialect)]
+    if "non_standard" in kinds:
+        unknown += _parts(envelopes, dialect)
+    if not unknown:
+        return
     parts = sum(len(envelope["content"]) for envelope in envelopes)
     if len(unknown) * 2 > parts and any(one.foreign for one in unknown):
         problems = [f"message {one.placed.index} {one.path}: {one.kind} is not of this dialect" for one in unknown]
@@ -97,8 +110,9 @@ def _is_foreign(block: Block, dialect: str) -> bool:
 
 def _foreign_keys(payload: Any, dialect: str) -> Iterator[_Unknown]:
     keys = _FOREIGN_KEYS[dialect]
+    without = frozenset(keys).isdisjoint
     for index, message in enumerate(_messages(payload)):
-        if not isinstance(message, (dict, Mapping)):
+        if not isinstance(message, (dict, Mapping)) or without(message):
             continue
         for key in keys:
             if key in message and isinstance(message[key], list) and message[key]:

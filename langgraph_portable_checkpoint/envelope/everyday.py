@@ -1,8 +1,9 @@
 """The first row of reading: everyday messages of LangChain's own classes, straight from their fields.
 
-Two shortcuts, each of which gives what the general way (`model_dump`, LangGraph's encoder, `fields.read_fields`) gives,
-or None where it cannot tell: `packed_view` for messages that hold nothing but plain values, and `read_text` for those
-among them whose content is one text and which have nothing in `additional_kwargs`.
+Shortcuts, each of which gives what the general way (`model_dump`, LangGraph's encoder, `fields.read_fields`) gives, or
+None where it cannot tell: `packed_view` for messages that hold nothing but plain values, `read_text` for those of them
+whose content is one text and which have nothing in `additional_kwargs`, and `read_said` for those that hold one text,
+calls and names alone.
 """
 
 from __future__ import annotations
@@ -27,7 +28,22 @@ _STRICT: Final = (
 )
 """LangGraph's options without the two that change values: keys that are no texts, and lone surrogates, are refused."""
 _CALL_KEYS: Final = frozenset({"name", "args", "id", "type"})
+_COMMON: Final = {"content", "additional_kwargs", "response_metadata", "type", "name", "id"}
+_FIELDS: Final[Mapping[type[BaseMessage], set[str]]] = {
+    HumanMessage: _COMMON,
+    SystemMessage: _COMMON,
+    AIMessage: _COMMON | {"tool_calls", "invalid_tool_calls", "usage_metadata"},
+    ToolMessage: _COMMON | {"tool_call_id", "artifact", "status"},
+}
+_NAMES: Final[Mapping[type[BaseMessage], tuple[str, ...]]] = {
+    **dict.fromkeys((HumanMessage, SystemMessage, AIMessage), ("name", "id")),
+    ToolMessage: ("name", "tool_call_id", "status", "id"),
+}
 _ROLES: Final = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
+_TYPES: Final[Mapping[type[BaseMessage], str]] = {
+    kind: kind.model_fields["type"].default for kind, fields in _FIELDS.items() if kind.model_fields.keys() == fields
+}
+"""The type of each class whose fields are those that are known here."""
 
 
 def packed_view(message: BaseMessage) -> dict[str, Any] | None:
@@ -37,11 +53,60 @@ def packed_view(message: BaseMessage) -> dict[str, Any] | None:
     """
     if type(message) not in _CLASSES or message.__pydantic_extra__:
         return None
+    view: dict[str, Any] | None = _packed(message.__dict__)
+    return view
+
+
+def _packed(value: Any) -> Any:
+    """Return a copy of a plain value; None of any other."""
     try:
-        view: dict[str, Any] = ormsgpack.unpackb(ormsgpack.packb(message.__dict__, option=_STRICT))
+        return ormsgpack.unpackb(ormsgpack.packb(value, option=_STRICT))
     except (ormsgpack.MsgpackEncodeError, ormsgpack.MsgpackDecodeError):
         return None
-    return view
+
+
+def read_said(message: BaseMessage) -> dict[str, Any] | None:
+    """Read a message that holds one text, calls and names, and nothing else; None for any other."""
+    kind = type(message)
+    known = _TYPES.get(kind)
+    fields = message.__dict__
+    content = fields.get("content")
+    if known is None or fields.get("type") != known or message.__pydantic_extra__ or type(content) is not str:
+        return None
+    if not (content.isascii() or _fits_utf8(content)) or not _holds_no_more(kind, fields):
+        return None
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": content}] if content else []
+    if (
+        kind is AIMessage
+        and fields.get("tool_calls") != []
+        and not _add_calls(blocks, _packed(fields.get("tool_calls")))
+    ):
+        return None
+    envelope: dict[str, Any] = {"v": ENVELOPE_VERSION, "role": _ROLES[known], "content": blocks}
+    for key in _NAMES[kind]:
+        value = fields.get(key)
+        if type(value) is str and value.isascii():
+            envelope[key] = value
+        elif value is not None:
+            return None
+    envelope["raw_content"] = content
+    return envelope
+
+
+def _holds_no_more(kind: type[BaseMessage], fields: Mapping[str, Any]) -> bool:
+    if fields.get("additional_kwargs") != {} or fields.get("response_metadata") != {}:
+        return False
+    if kind is AIMessage:
+        return fields.get("invalid_tool_calls") == [] and fields.get("usage_metadata") is None
+    return kind is not ToolMessage or (fields.get("artifact") is None and fields.get("status") in ("success", "error"))
+
+
+def _fits_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def read_text(view: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -72,6 +137,8 @@ def left(told: Mapping[str, Any]) -> dict[str, Any]:
 
 def _add_calls(blocks: list[dict[str, Any]], calls: Any) -> bool:
     """Add calls as blocks; False where one is not as it should be, or two share an id."""
+    if type(calls) is not list:
+        return False
     for call in calls:
         if type(call) is not dict or call.keys() != _CALL_KEYS or call["type"] != "tool_call":
             return False

@@ -17,7 +17,7 @@ from langchain_core.messages import BaseMessage
 
 from langgraph_portable_checkpoint.envelope.citations import with_annotations
 from langgraph_portable_checkpoint.envelope.entries import Entry, spelled_arguments
-from langgraph_portable_checkpoint.envelope.everyday import left, packed_view, read_text
+from langgraph_portable_checkpoint.envelope.everyday import left, packed_view, read_said, read_text
 from langgraph_portable_checkpoint.envelope.fields import Reading, read_fields
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.natives import KINDS
@@ -54,6 +54,9 @@ def read_plain(message: BaseMessage) -> MessageEnvelope | None:
     Returns:
         None for any other; also where a text is none that UTF-8 can hold.
     """
+    said = read_said(message)
+    if said is not None:
+        return cast(MessageEnvelope, said)
     view = packed_view(message)
     return None if view is None else _read_view(view)
 

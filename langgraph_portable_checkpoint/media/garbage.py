@@ -8,18 +8,23 @@ Owns the order of steps that makes a sweep safe while savers go on:
 3. Sweep. A store that can condemn sets unreferenced blobs aside, where reads still find them and a put takes them
    back; the next sweep, a grace period later, deletes those that still nobody names. Other stores delete at once.
 
-A sweep may be killed anywhere and run again. Two sweeps at once do no harm. If marking fails, nothing is deleted.
+The order is one generator, driven by a blocking function and by an awaited one. A sweep may be killed anywhere and run
+again. Two sweeps at once do no harm. If marking fails, nothing is deleted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import asyncio
+from collections.abc import AsyncIterable, Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple, cast
 
 from langgraph_portable_checkpoint.errors import MediaStoreError
 from langgraph_portable_checkpoint.media.stores import (
+    AsyncCondemnsBlobs,
+    AsyncDeletesBlobs,
+    AsyncListsBlobs,
     CondemnsBlobs,
     DeletesBlobs,
     ListsBlobs,
@@ -61,6 +66,25 @@ class GarbageReport:
     missing: tuple[str, ...]
 
 
+class ListStore(NamedTuple):
+    """List the store. The answer is a list of blobs."""
+
+
+class Mark(NamedTuple):
+    """Read what living threads name. The answer is a list of refs."""
+
+
+class Act(NamedTuple):
+    """Do something to a blob. The answer is the store's."""
+
+    action: Action
+    ref: str
+    arguments: Mapping[str, Any]
+
+
+Sweep = Generator[ListStore | Mark | Act, Any, GarbageReport]
+
+
 def collect_garbage(
     store: Any,
     live_refs: Callable[[], Iterable[str]],
@@ -85,18 +109,73 @@ def collect_garbage(
         ValueError: the grace period is too short to be safe.
         MediaStoreError: the store cannot do this, or failed. What was done until then is safe.
     """
+    tell = progress or _tell_nobody
+    condemns = _sets_aside(store, ListsBlobs, CondemnsBlobs, deletes=DeletesBlobs)
+    sweep = _sweep(condemns=condemns, now=now, grace=grace, dry_run=dry_run)
+    try:
+        step = next(sweep)
+        while True:
+            if isinstance(step, Act):
+                tell(step.action, 1)
+                step = sweep.send(getattr(store, step.action)(step.ref, **step.arguments))
+            elif isinstance(step, Mark):
+                step = sweep.send(_counted(live_refs(), "mark", tell))
+            else:
+                step = sweep.send(_counted(store.list(), "list", tell))
+    except StopIteration as stop:
+        return cast(GarbageReport, stop.value)
+
+
+async def acollect_garbage(
+    store: Any,
+    live_refs: Callable[[], AsyncIterable[str]],
+    *,
+    now: datetime,
+    grace: timedelta = DEFAULT_GRACE,
+    dry_run: bool = True,
+    progress: Progress | None = None,
+) -> GarbageReport:
+    """Sweep a shared store without blocking; see `collect_garbage`.
+
+    Args:
+        store: With `alist()`, and `acondemn()`, `arestore()` and `apurge()`, or `adelete()`; what it has only in the
+            blocking form is called on a thread.
+        live_refs: As `collect_garbage` takes it, but asynchronous.
+    """
+    tell = progress or _tell_nobody
+    either = (ListsBlobs | AsyncListsBlobs, CondemnsBlobs | AsyncCondemnsBlobs)
+    condemns = _sets_aside(store, *either, deletes=DeletesBlobs | AsyncDeletesBlobs)
+    sweep = _sweep(condemns=condemns, now=now, grace=grace, dry_run=dry_run)
+    try:
+        step = next(sweep)
+        while True:
+            if isinstance(step, Act):
+                tell(step.action, 1)
+                step = sweep.send(await _acall(store, step.action, step.ref, **step.arguments))
+            elif isinstance(step, Mark):
+                step = sweep.send(await _acounted(live_refs(), "mark", tell))
+            elif isinstance(store, AsyncListsBlobs):
+                step = sweep.send(await _acounted(store.alist(), "list", tell))
+            else:
+                step = sweep.send(await asyncio.to_thread(_counted_of, store, tell))
+    except StopIteration as stop:
+        return cast(GarbageReport, stop.value)
+
+
+def _sweep(*, condemns: bool, now: datetime, grace: timedelta, dry_run: bool) -> Sweep:
+    """Run a sweep; the steps say what is wanted of the store and of the threads."""
     if grace < MIN_GRACE:
         raise ValueError(f"a grace period of {grace} could delete what is being saved; the least is {MIN_GRACE}")
-    if not isinstance(store, ListsBlobs) or not isinstance(store, CondemnsBlobs | DeletesBlobs):
-        raise MediaStoreError(
-            f"the media store {store_name(store)!r} cannot be swept: it needs list(), and condemn() or delete()"
-        )
-    tell = progress or (lambda step, count: None)
-    blobs = _counted(store.list(), "list", tell)
-    live = set(_counted(live_refs(), "mark", tell))
+    blobs: list[StoredBlob] = yield ListStore()
+    live = set((yield Mark()))
     cutoff = utc(now) - grace
-    planned = [(action, blob) for blob in blobs if (action := _action(store, blob, live, cutoff)) is not None]
-    done = planned if dry_run else [step for step in planned if _act(store, step, cutoff, tell)]
+    planned = [(action, blob) for blob in blobs if (action := _action(blob, live, cutoff=cutoff, condemns=condemns))]
+    done = list(planned) if dry_run else []
+    for action, blob in () if dry_run else planned:
+        arguments = {"unless_put_since": cutoff} if action == "condemn" else {}
+        acted = yield Act(action, blob.ref, arguments)
+        if acted or action != "condemn":
+            done.append((action, blob))
     there = {blob.ref for blob in blobs}
     return GarbageReport(
         dry_run,
@@ -109,6 +188,22 @@ def collect_garbage(
     )
 
 
+def _sets_aside(store: Any, lists: Any, condemns: Any, *, deletes: Any) -> bool:
+    """Tell whether a store can condemn; refuse one that can neither that nor delete, or not list."""
+    if isinstance(store, lists) and isinstance(store, condemns | deletes):
+        return isinstance(store, condemns)
+    more = ""
+    if isinstance(store, AsyncListsBlobs) and isinstance(store, AsyncCondemnsBlobs | AsyncDeletesBlobs):
+        more = " in the blocking form; use acollect_media_garbage()"
+    raise MediaStoreError(
+        f"the media store {store_name(store)!r} cannot be swept: it needs list(), and condemn() or delete(){more}"
+    )
+
+
+def _tell_nobody(step: str, count: int) -> None:
+    """Take progress that nobody asked for."""
+
+
 def _counted(items: Iterable[Any], step: str, tell: Progress) -> list[Any]:
     seen = []
     for item in items:
@@ -117,7 +212,26 @@ def _counted(items: Iterable[Any], step: str, tell: Progress) -> list[Any]:
     return seen
 
 
-def _action(store: Any, blob: StoredBlob, live: set[str], cutoff: datetime) -> Action | None:
+def _counted_of(store: Any, tell: Progress) -> list[Any]:
+    return _counted(store.list(), "list", tell)
+
+
+async def _acounted(items: AsyncIterable[Any], step: str, tell: Progress) -> list[Any]:
+    seen = []
+    async for item in items:
+        seen.append(item)
+        tell(step, len(seen))
+    return seen
+
+
+async def _acall(store: Any, method: str, ref: str, **arguments: Any) -> Any:
+    awaited = getattr(store, f"a{method}", None)
+    if awaited is not None:
+        return await awaited(ref, **arguments)
+    return await asyncio.to_thread(getattr(store, method), ref, **arguments)
+
+
+def _action(blob: StoredBlob, live: set[str], *, cutoff: datetime, condemns: bool) -> Action | None:
     """Decide about one blob; what is young or named stays, or comes back."""
     if blob.ref in live:
         return "restore" if blob.condemned else None
@@ -125,13 +239,4 @@ def _action(store: Any, blob: StoredBlob, live: set[str], cutoff: datetime) -> A
         return None
     if blob.condemned:
         return "purge"
-    return "condemn" if isinstance(store, CondemnsBlobs) else "delete"
-
-
-def _act(store: Any, step: tuple[Action, StoredBlob], cutoff: datetime, tell: Progress) -> bool:
-    action, blob = step
-    tell(action, 1)
-    if action == "condemn":
-        return bool(store.condemn(blob.ref, unless_put_since=cutoff))
-    getattr(store, action)(blob.ref)
-    return True
+    return "condemn" if condemns else "delete"

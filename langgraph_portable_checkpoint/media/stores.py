@@ -99,6 +99,36 @@ class CondemnsBlobs(Protocol):
 
 
 @runtime_checkable
+class AsyncDeletesBlobs(Protocol):
+    """Deletes without blocking."""
+
+    async def adelete(self, ref: str) -> None:
+        """Delete a blob at once; one that is not there is no error."""
+
+
+@runtime_checkable
+class AsyncListsBlobs(Protocol):
+    """Lists without blocking."""
+
+    def alist(self) -> AsyncIterator[StoredBlob]:
+        """List all blobs, in no order, without loading them."""
+
+
+@runtime_checkable
+class AsyncCondemnsBlobs(Protocol):
+    """Sets blobs aside without blocking; see `CondemnsBlobs`."""
+
+    async def acondemn(self, ref: str, *, unless_put_since: datetime) -> bool:
+        """Set a blob aside, unless it was put since; return whether it was."""
+
+    async def arestore(self, ref: str) -> None:
+        """Take a condemned blob back."""
+
+    async def apurge(self, ref: str) -> None:
+        """Delete a condemned blob for good."""
+
+
+@runtime_checkable
 class PresignsBlobs(Protocol):
     """Can make a link that works without credentials for a while."""
 

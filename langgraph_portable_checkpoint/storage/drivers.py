@@ -41,6 +41,13 @@ def evaluate(script: Script) -> tuple[Any, ...]:
     return ("EVAL", load_script(script.name).source, len(script.keys), *script.keys, *script.args)
 
 
+def keys_of(effect: Effect) -> list[bytes]:
+    """Return a key of each call of an effect."""
+    calls = effect.calls if isinstance(effect, Batch) else (effect,)
+    scripts = [call.keys[0] for call in calls if isinstance(call, Script)]
+    return scripts + [call.args[1] for call in calls if isinstance(call, Command) and len(call.args) > 1]
+
+
 def _spell(call: Script | Command) -> tuple[Any, ...]:
     if isinstance(call, Script):
         return evaluate(call) if call.by_source else evalsha(call)
@@ -68,7 +75,7 @@ class BlockingDriver:
                 try:
                     reply = self._perform(effect)
                 except Exception as error:  # noqa: BLE001  # the program decides, and lets through what it does not know
-                    effect = program.throw(translate(error) or error)
+                    effect = program.throw(translate(error, keys_of(effect)) or error)
                 else:
                     effect = program.send(reply)
         except StopIteration as stop:
@@ -142,7 +149,7 @@ class AsyncDriver:
                 try:
                     reply = await self._perform(effect)
                 except Exception as error:  # noqa: BLE001  # the program decides, and lets through what it does not know
-                    effect = program.throw(translate(error) or error)
+                    effect = program.throw(translate(error, keys_of(effect)) or error)
                 else:
                     effect = program.send(reply)
         except StopIteration as stop:

@@ -6,7 +6,9 @@ server's error codes, never by import.
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Sequence
+from typing import Any, Final
 
 from ..errors import (
     PortableCheckpointError,
@@ -16,13 +18,19 @@ from ..errors import (
     StorageError,
     WrongServerError,
 )
+from .layout import prefix_of
+from .scripts import commands_at
 
 _CLIENT_MODULES: Final = ("redis", "valkey", "coredis", "fakeredis")
 
 _FULL: Final = "The server is full (maxmemory). Raise maxmemory, or delete or expire threads."
 _REPLICA: Final = "The server is a read-only replica. Connect to the primary, or through Sentinel."
-_FORBIDDEN: Final = "The ACL user may not do this. Grant the commands and key pattern of docs/operations.md."
+_FORBIDDEN: Final = (
+    "The ACL user lacks a right. Grant it: ACL SETUSER <user> {rights}. All that a saver needs is in "
+    "docs/operations.md under Rights."
+)
 _TOO_OLD: Final = "The server lacks a core command. Redis 6.2, Valkey 7.2 or newer is needed."
+_SLOTS: Final = "One thread's keys are not in one slot; the server does not honour hash tags."
 _UNREACHABLE: Final = (
     "The server cannot be reached. Check that it runs and that the address is right; it is safe to try again."
 )
@@ -31,6 +39,11 @@ _NO_CONNECTION: Final = (
     "or give the client a BlockingConnectionPool, which waits for one (timeout=)."
 )
 
+_COMMAND: Final = re.compile(r"to run the '([\w|]+)' command")
+_SCRIPT: Final = re.compile(r"\b(?:f_)?([0-9a-f]{40})\b")
+_LINE_OF_SCRIPT: Final = re.compile(r"user_script: ?(\d+)")
+"""How Redis 6.2 and 7.0 say where in a script a command was refused; later ones name it."""
+
 _BY_TEXT: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
     ("OOM command not allowed", ServerFullError, _FULL),
     ("READONLY", ServerReadOnlyError, _REPLICA),
@@ -38,13 +51,16 @@ _BY_TEXT: Final[tuple[tuple[str, type[StorageError], str], ...]] = (
     ("NOREPLICAS", ServerReadOnlyError, "The server has too few replicas to accept writes."),
     ("NOPERM", ServerReadOnlyError, _FORBIDDEN),
     ("No permissions", ServerReadOnlyError, _FORBIDDEN),
+    ("no permissions to run", ServerReadOnlyError, _FORBIDDEN),
     ("can't run this command or subcommand", ServerReadOnlyError, _FORBIDDEN),
+    ("can't access at least one of the keys", ServerReadOnlyError, _FORBIDDEN),
     ("WRONGPASS", ServerReadOnlyError, "The server refuses the user name or password."),
     ("NOAUTH", ServerReadOnlyError, "The server asks for a password. Put it into the URL or the client."),
     ("WRONGTYPE", WrongServerError, "A key under this prefix belongs to something else. Use another prefix=."),
     ("unknown command", WrongServerError, _TOO_OLD),
     ("Unknown Redis command", WrongServerError, _TOO_OLD),
-    ("CROSSSLOT", WrongServerError, "One thread's keys are not in one slot; the server does not honour hash tags."),
+    ("CROSSSLOT", WrongServerError, _SLOTS),
+    ("same slot", WrongServerError, _SLOTS),
     ("LOADING", ServerUnavailableError, "The server is loading its data. Try again in a moment."),
     ("MASTERDOWN", ServerUnavailableError, "The replica has lost its primary. Try again, or connect to the primary."),
     ("CLUSTERDOWN", ServerUnavailableError, "The cluster is down. Try again when its slots are covered."),
@@ -87,8 +103,12 @@ def may_retry(error: BaseException) -> bool:
     return "ConnectionError" in names and not names & {"AuthenticationError", "BusyLoadingError", "MaxConnectionsError"}
 
 
-def translate(error: BaseException) -> StorageError | None:
-    """Return this package's error for a client library's, or None when it is none."""
+def translate(error: BaseException, keys: Sequence[Any] = ()) -> StorageError | None:
+    """Return this package's error for a client library's, or None when it is none.
+
+    Args:
+        keys: Keys of the call, to name the pattern that a user without rights to them lacks.
+    """
     if isinstance(error, PortableCheckpointError):
         return None
     if isinstance(error, OSError) and not is_client_error(error):
@@ -98,12 +118,27 @@ def translate(error: BaseException) -> StorageError | None:
     text = str(error)
     for needle, kind, advice in _BY_TEXT:
         if needle in text:
-            return kind(f"{_short(text)}. {advice}")
+            return kind(f"{_short(text)}. {_advice(advice, text, keys)}")
     names = {base.__name__ for base in type(error).__mro__}
     for name, kind, advice in _BY_CLASS:
         if name in names:
-            return kind(f"{_short(text) or name}. {advice}")
+            return kind(f"{_short(text) or name}. {_advice(advice, text, keys)}")
     return StorageError(f"{type(error).__name__}: {_short(text)}")
+
+
+def _advice(advice: str, text: str, keys: Sequence[Any]) -> str:
+    return advice.format(rights=" ".join(_lacking(text, keys))) if advice is _FORBIDDEN else advice
+
+
+def _lacking(text: str, keys: Sequence[Any]) -> list[str]:
+    """Name what a refused user lacks as ACL SETUSER takes it: commands, else the pattern of the keys."""
+    named, script, lines = _COMMAND.search(text), _SCRIPT.search(text), _LINE_OF_SCRIPT.findall(text)
+    if named is not None:
+        return [f"+{named[1].lower()}"]
+    if "can't run" in text:
+        commands = commands_at(script[1].encode(), map(int, lines)) if script else []
+        return [f"+{name}" for name in commands or ["<command>"]]
+    return [f"~{prefix_of(keys[0])}:*" if keys else "~<prefix>:*"]
 
 
 def _short(text: str) -> str:

@@ -16,6 +16,7 @@ they live in one slot of a cluster and one script can touch them all. No key is 
 | `{prefix}:1:{t:ID}:runs` | set | 16-byte digests of the run ids seen |
 | `{prefix}:1:{t:ID}:gone` | string with a TTL | tombstone: the highest checkpoint id at the delete |
 | `{prefix}:1:{t:ID}:lease` | string with a TTL | holder and fencing token of `exclusive_turn` |
+| `{prefix}:1:{t:ID}:new:` and each of these | with a TTL | a thread that is to take the place of this one |
 | `{prefix}:1:{r:N}:threads` | zset | registry shard N (0 to 63): thread ids, scored by expiry (ms) or +inf |
 | `{prefix}:1:{r:N}:runs` | zset, all scores 0 | run shard N: run digest, then the thread id |
 
@@ -37,13 +38,15 @@ THREAD_PARTS = ("meta", "items", "ckpts", "index", "writes", "turns", "blobs", "
 """Order of KEYS in every script that takes a thread's keys."""
 
 MAX_ID_BYTES = 64 * 1024
+MAX_TASK_ID_BYTES = 65_500
+"""A frame of pending writes counts its key, a task id and a number, in two bytes."""
 
 
-def checked_id(field: str, value: object, *, empty_ok: bool = False) -> str:
+def checked_id(field: str, value: object, *, empty_ok: bool = False, max_bytes: int = MAX_ID_BYTES) -> str:
     """Return `value` when it is a usable id.
 
     Raises:
-        InvalidIdError: not a string, empty where that is not allowed, not encodable, or over 64 KiB.
+        InvalidIdError: not a string, empty where that is not allowed, not encodable, or longer than `max_bytes`.
     """
     if not isinstance(value, str):
         raise InvalidIdError(field, value, fix='Pass a string in config["configurable"], for example a uuid4.')
@@ -53,8 +56,8 @@ def checked_id(field: str, value: object, *, empty_ok: bool = False) -> str:
         size = len(value) if value.isascii() else len(value.encode())
     except UnicodeEncodeError:
         raise InvalidIdError(field, value, fix="It has a lone surrogate; ids must be valid Unicode text.") from None
-    if size > MAX_ID_BYTES:
-        raise InvalidIdError(field, value[:40], fix=f"It has {size} bytes; the limit is {MAX_ID_BYTES}.")
+    if size > max_bytes:
+        raise InvalidIdError(field, value[:40], fix=f"It has {size} bytes; the limit is {max_bytes}.")
     return value
 
 
@@ -95,11 +98,18 @@ def run_digest(run_id: str) -> bytes:
     return blake2b(run_id.encode(), digest_size=16, person=b"lpc-run").digest()
 
 
+def prefix_of(key: bytes) -> str:
+    """Return the prefix that a key was spelled with, for messages."""
+    return key.decode(errors="replace").partition(f":{LAYOUT_VERSION}:{{")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Spells keys under one prefix."""
 
     prefix: str
+    staging: bool = False
+    """Whether to spell the keys under which a thread waits to take the place of another."""
 
     def __post_init__(self) -> None:
         if not self.prefix or "{" in self.prefix or "}" in self.prefix:
@@ -107,7 +117,7 @@ class Layout:
 
     def thread(self, thread_id: str) -> tuple[bytes, ...]:
         """Spell all keys of a thread, in the order of `THREAD_PARTS`."""
-        base = f"{self.prefix}:{LAYOUT_VERSION}:{{t:{quote(thread_id, safe='')}}}:"
+        base = f"{self.prefix}:{LAYOUT_VERSION}:{{t:{quote(thread_id, safe='')}}}:{'new:' if self.staging else ''}"
         return tuple((base + part).encode() for part in THREAD_PARTS)
 
     def registry(self, shard: int) -> bytes:

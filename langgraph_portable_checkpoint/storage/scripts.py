@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
 from typing import Final, NamedTuple
+
+_CALL: Final = re.compile(r"redis\.p?call\(\s*'(\w+)'")
 
 
 class LoadedScript(NamedTuple):
@@ -18,6 +21,16 @@ class LoadedScript(NamedTuple):
 
 _FUNCTION: Final = re.compile(rb"^local function (\w+)", re.MULTILINE)
 _NAME: Final = re.compile(rb"\w+")
+
+
+def commands_at(sha: bytes, lines: Iterable[int]) -> list[str]:
+    """Name the commands that lines of a script may call, in lower case; none where this is none of these scripts."""
+    for path in (files(__package__) / "lua").iterdir():
+        script = load_script(path.name.removesuffix(".lua"))
+        if script.sha == sha:
+            spelled = script.source.decode().split("\n")
+            return sorted({name.lower() for line in lines for name in _CALL.findall(spelled[line - 1])})
+    return []
 
 
 @cache

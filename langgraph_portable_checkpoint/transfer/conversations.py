@@ -5,20 +5,22 @@ From our own saver it can also be read without its media: then messages come as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ..dialects.pairing import CALL_TYPES
-from ..envelope.model import MessageEnvelope
+from ..envelope.model import Block, MessageEnvelope
 from ..envelope.read import read_message
 from ..errors import IncompatibleHistoryError, ThreadNotFoundError
+from ..media.placing import referred_to
 from ..saver import PortableRedisSaver
 from ..storage.programs import reading
+from ..storage.programs.media_table import read_media
 
 INTERRUPT: Final = "__interrupt__"
 RECOVERED: Final = "recovered"
@@ -126,7 +128,34 @@ def _read_without_media(source: Any, config: RunnableConfig, channel: str | None
         waits = any(name == INTERRUPT for _, name, _ in found.writes)
         return _Snapshot(messages, waits, config_of(thread_id, ns, found.parent_id) if found.parent_id else None)
     told = _read(source, {"configurable": {**named, "media": "none"}}, channel)
-    return _Snapshot(messages, told.waits, told.parent) if len(messages) == len(told.messages) else told
+    if len(messages) == len(told.messages):
+        return _Snapshot(messages, told.waits, told.parent)
+    return replace(told, messages=_with_references(saver, thread_id, told.messages))
+
+
+def _with_references(saver: PortableRedisSaver, thread_id: str, messages: Messages) -> Messages:
+    """Turn texts that stand for media of the thread into references, so that the export tells of them."""
+    kept = saver._run(read_media(saver._core, thread_id))
+    names = set(kept.records) if kept is not None else set()
+    return [_referring(message, names) for message in messages]
+
+
+def _referring(message: BaseMessage | MessageEnvelope, names: Set[bytes]) -> BaseMessage | MessageEnvelope:
+    envelope = message if isinstance(message, dict) else read_message(message)
+    blocks = [_reference_of(block, names) for block in envelope["content"]]
+    same = all(new is old for new, old in zip(blocks, envelope["content"], strict=True))
+    return message if same else {**envelope, "content": blocks}
+
+
+def _reference_of(block: Block, names: Set[bytes]) -> Block:
+    found = referred_to(block["text"]) if block["type"] == "text" else None
+    if found is None or found[2] not in names:
+        return block
+    mime_type, size_bytes, name = found
+    family = mime_type.partition("/")[0]
+    kind = family if family in ("image", "audio", "video") else "file"
+    media = {"ref": name, "mime_type": mime_type, "size_bytes": size_bytes}
+    return cast(Block, {"type": kind, "mime_type": mime_type, "media": media})
 
 
 def _with_lost_media(saver: PortableRedisSaver, config: RunnableConfig, messages: Messages) -> Messages:

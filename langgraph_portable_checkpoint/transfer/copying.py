@@ -17,10 +17,11 @@ from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
 from ..errors import CorruptRecordError, StorageError, ThreadExistsError, ThreadNotFoundError
 from ..saver import PortableRedisSaver
 from ..storage.layout import checked_id
-from ..storage.programs import bulk, paged, whole
+from ..storage.programs import bulk, paged
 from .comparing import difference_of_tuples, parent_of
 from .decoding import decoding_once
 from .inventory import BUDGET, Inventory, TaskPaths, inventory_of
+from .overwriting import Overwriting
 from .steps import Ask, Gather, Moves, Place, Run, Saver, adrive, config_at, drive, weight_of
 from .stored_copy import StoredCopy
 from .verifying import Compare, comparer_of
@@ -64,7 +65,8 @@ class CopyReport:
 
     Attributes:
         copied, completed, unchanged, skipped: Threads that are new in the target, that were there in part and are whole
-            now, that were there already, and that were left alone because the target has another thread of that id.
+            now, that were there already, and that were left alone because the target has another thread of that id, or
+            because the copy that was to take its place did not compare equal.
         checkpoints, writes: How many were stored.
         respelled: Threads whose channel versions were numbers and are texts now, since the target makes and needs such.
         differences: Checkpoints that do not compare equal, with where; at most 1,000 are kept.
@@ -148,12 +150,13 @@ async def acopy_threads(
 
 @dataclass(frozen=True, slots=True)
 class _Thread:
-    """One thread to copy: where to, and what is where."""
+    """One thread to copy: where to, what is where, and whether it takes the place of another."""
 
     source_id: str
     target_id: str
     places: list[Place]
     present: frozenset[Place]
+    overwrites: bool = False
 
     def lacks(self, place: Place) -> bool:
         """Tell whether the target may lack a checkpoint or some of its writes."""
@@ -179,6 +182,8 @@ class _Copy:
         self.verify = verify
         self.spells = makes_texts(target)
         self.report = CopyReport()
+        self.ttl = b""
+        """The own time to live of the thread last copied as it is stored."""
 
     def run(self, threads: Iterable[str] | None) -> Moves[CopyReport]:
         """Copy all."""
@@ -238,10 +243,43 @@ class _Copy:
             self.report.renamed[thread_id] = thread.target_id
         if thread.present == set(places) and (yield from self._is_finished(thread)):
             return "unchanged"
+        tuples = gathered.tuples if gathered else None
+        if thread.overwrites:
+            return (yield from self._overwrite(thread, tuples))
+        return (yield from self._fill(thread, tuples))
+
+    def _fill(self, thread: _Thread, tuples: dict[Place, CheckpointTuple] | None) -> Moves[Outcome]:
         if not thread.present and (yield from self._copy_stored(thread)):
             return "copied"
-        yield from self._copy(thread, gathered.tuples if gathered else None)
+        yield from self._copy(thread, tuples)
         return "completed" if thread.present else "copied"
+
+    def _overwrite(self, thread: _Thread, tuples: dict[Place, CheckpointTuple] | None) -> Moves[Outcome]:
+        """Copy a thread in the place of another, which stays as it is until the new one is whole and compared.
+
+        Other savers than ours offer no such thing: there the whole source is read first, then the old thread goes.
+        """
+        target = self.target.saver
+        if not isinstance(target, PortableRedisSaver):
+            for place in thread.places if tuples is None else ():
+                yield from self.source.read(thread.source_id, place)
+            yield Ask(target, "delete_thread", (thread.target_id,))
+            return (yield from self._fill(thread, tuples))
+        over = Overwriting.of(target, thread.target_id)
+        before = yield Run(target, over.begin())
+        staged = self._into(over.staged)
+        yield from staged._fill(thread, tuples)
+        self.report.differences += staged.report.differences
+        if staged.report.differences:
+            yield Run(target, over.begin())  # drops what is staged
+            return "skipped"
+        yield Run(target, over.swap(before, checkpoints=len(thread.places), ttl=staged.ttl))
+        for name in ("checkpoints", "writes", "respelled"):
+            setattr(self.report, name, getattr(self.report, name) + getattr(staged.report, name))
+        return "copied"
+
+    def _into(self, target: PortableRedisSaver) -> _Copy:
+        return _Copy(self.source.saver, target, self.on_existing, None, verify=self.verify)
 
     def _settle(self, thread_id: str, places: list[Place]) -> Moves[_Thread | None]:
         """Decide under which id a thread goes; None to leave it out."""
@@ -252,10 +290,7 @@ class _Copy:
         if self.on_existing == "skip":
             return None
         if self.on_existing == "overwrite":
-            yield Ask(self.target.saver, "delete_thread", (thread_id,))
-            if isinstance(self.target.saver, PortableRedisSaver):
-                yield Run(self.target.saver, whole.drop_tombstone(self.target.saver._core, thread_id))
-            return _Thread(thread_id, thread_id, places, frozenset())
+            return _Thread(thread_id, thread_id, places, frozenset(), overwrites=True)
         if self.on_existing == "refuse":
             raise ThreadExistsError(f"thread {thread_id!r} has been written in the target meanwhile.")
         for name in new_names(thread_id):
@@ -298,6 +333,7 @@ class _Copy:
             yield from stored.copy(target_id, key)
         except ThreadExistsError:
             return False
+        self.ttl = outline.head.ttl
         self.report.checkpoints += len(outline.sizes["ckpts"])
         if self.verify:
             for part in (yield from stored.differing(target_id)):

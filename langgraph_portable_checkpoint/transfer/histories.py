@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 from uuid import uuid4
 
 from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.base.id import uuid6
 
@@ -19,8 +20,10 @@ from ..dialects.concerns import INVALID_ARGUMENTS
 from ..dialects.export import export_messages, import_messages
 from ..dialects.report import Export, Imported, Loss
 from ..errors import ThreadExistsError
+from ..saver import PortableRedisSaver
 from ..storage.layout import checked_id
 from .conversations import config_of, read_conversation
+from .overwriting import Overwriting
 
 OnExisting = Literal["refuse", "overwrite"]
 
@@ -79,7 +82,8 @@ def import_thread(
         payload: As `import_messages` takes it.
         from_: Name of the dialect, or "auto".
         channel: The graph's channel for the conversation.
-        on_existing: "refuse" a thread that is there, or "overwrite" it (it is deleted first).
+        on_existing: "refuse" a thread that is there, or "overwrite" it: at once on a saver of ours; on others
+            it is deleted first.
         metadata: Further metadata of the checkpoint.
         **options: As `import_messages` takes them: profile, model, account.
 
@@ -92,15 +96,28 @@ def import_thread(
     """
     config = config_of(checked_id("thread_id", thread_id), "", None)
     imported = import_messages(payload, from_, **options)
-    if saver.get_tuple(config) is not None:
-        if on_existing == "refuse":
-            raise ThreadExistsError(f"thread {thread_id!r} already exists. Choose another id, or overwrite it.")
-        saver.delete_thread(thread_id)
+    if on_existing == "refuse" and saver.get_tuple(config) is not None:
+        raise ThreadExistsError(f"thread {thread_id!r} already exists. Choose another id, or overwrite it.")
     version = saver.get_next_version(None, None)
     checkpoint = _checkpoint(channel, with_ids(imported.messages), version)
     whole = cast(CheckpointMetadata, {"source": "update", "step": 0, "parents": {}, **(metadata or {})})
-    saver.put(config, checkpoint, whole, {channel: version})
+    _store(saver, config, checkpoint, whole, {channel: version})
     return imported
+
+
+def _store(saver: BaseCheckpointSaver[Any], config: RunnableConfig, *args: Any) -> None:
+    """Make the checkpoint all that its thread holds; on a saver of ours an old thread stays until then."""
+    thread_id = config["configurable"]["thread_id"]
+    if saver.get_tuple(config) is None:
+        saver.put(config, *args)
+    elif isinstance(saver, PortableRedisSaver):
+        over = Overwriting.of(saver, thread_id)
+        before = saver._run(over.begin())
+        over.staged.put(config, *args)
+        saver._run(over.swap(before, checkpoints=1))
+    else:
+        saver.delete_thread(thread_id)
+        saver.put(config, *args)
 
 
 def _checkpoint(channel: str, messages: list[BaseMessage], version: Any) -> Checkpoint:

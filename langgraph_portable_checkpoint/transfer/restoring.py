@@ -24,6 +24,7 @@ from .backup import Source
 from .compact import Numbers
 from .copying import OnExisting, OnProgress, Outcome, Progress, check_policy, new_names
 from .frames import DATA, THREAD, THREAD_END, TRAILER, Frame, FrameReader
+from .overwriting import Overwriting
 
 
 @dataclass(slots=True)
@@ -242,8 +243,9 @@ def _restore_thread(
         report.unchanged += outcome == "unchanged"
         return
     if on_existing == "overwrite" and saver._run(whole.places_of(saver._core, target_id)):
-        saver.delete(target_id)
-    _load(saver, thread, target_id)
+        _load_over(saver, thread, places)
+    else:
+        _load(saver, thread, target_id)
     report.restored += 1
     report.checkpoints += places.count
     report.blobs_left_out += thread.blobs_left_out
@@ -265,6 +267,14 @@ def _settled(
     target_id = next(name for name in new_names(thread_id) if _is_new(saver, name, places))
     there = saver._run(whole.places_of(saver._core, target_id))
     return target_id, "unchanged" if there else "copied"
+
+
+def _load_over(saver: PortableRedisSaver, thread: _Arriving, places: _Places) -> None:
+    """Put a thread in the place of the one that is there, which stays until the new one is whole."""
+    over = Overwriting.of(saver, thread.thread_id)
+    before = saver._run(over.begin())
+    _load(over.staged, thread, thread.thread_id)
+    saver._run(over.swap(before, checkpoints=places.count, ttl=thread.head.ttl))
 
 
 def _load(saver: PortableRedisSaver, thread: _Arriving, target_id: str) -> None:

@@ -1,10 +1,11 @@
-"""The first rows of exports give what the general code gives: with them switched off, nothing changes."""
+"""The first rows of exports and imports give what the general code gives: with them switched off, nothing changes."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -12,16 +13,22 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import messages_to_dict
 
-from langgraph_portable_checkpoint import export_messages
+from langgraph_portable_checkpoint import export_messages, import_messages
 from langgraph_portable_checkpoint.dialects import (
     anthropic_write,
+    bedrock,
     bedrock_write,
     chat_write,
+    google_read,
     google_write,
+    jsonl,
     langchain,
     mistral_write,
     normalise,
+    pairing,
     parts,
+    problems,
+    read_types,
     responses_write,
 )
 from langgraph_portable_checkpoint.dialects.jsonl import MAX_DEPTH, too_deep
@@ -50,6 +57,23 @@ EVERYDAY = st.lists(
     | said_by("system", made.TEXT),
     max_size=5,
 )
+
+
+@st.composite
+def turns(draw: st.DrawFn) -> list[Any]:
+    """Turns as nearly all histories have them: each call has an id of its own and its result, in order."""
+    history: list[Any] = []
+    for turn in range(draw(st.integers(1, 3))):
+        history.append(draw(said_by("user", made.TEXT)))
+        calls = draw(st.lists(made.CALL, max_size=2))
+        ids = [f"{call['id']}{turn}{at}" for at, call in enumerate(calls)]
+        asked = [{**call, "id": one} for call, one in zip(calls, ids, strict=True)]
+        said = draw(st.lists(made.TEXT, max_size=1))
+        history.append({**draw(said_by("assistant", made.TEXT)), "content": [*said, *asked]})
+        history += [{**draw(said_by("tool", made.TEXT, name=made.NAMES)), "tool_call_id": one} for one in ids]
+    return history
+
+
 OPTIONS = st.fixed_dictionaries(
     {},
     optional={
@@ -73,7 +97,8 @@ class Everything(normalise.Traits):
 def without_first_rows(patch: pytest.MonkeyPatch) -> None:
     """Switch the first rows off."""
     patch.setattr(normalise, "Traits", Everything)
-    patch.setattr(parts, "_STAYS", {})
+    patch.setattr(parts.Parts, "stays", lambda self, envelope: False)
+    patch.setattr(pairing, "_in_order", lambda conversation: None)
     patch.setattr(langchain, "everyday_dict", lambda envelope: None)
     for module in (anthropic_write, bedrock_write, chat_write, mistral_write, responses_write):
         patch.setattr(module, "plain_text", lambda envelope: None)
@@ -93,12 +118,113 @@ def outcome(history: Any, dialect: str, options: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("dialect", WRITING)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.differing_executors])
-@given(history=made.HISTORIES | EVERYDAY, options=OPTIONS)
+@given(history=made.HISTORIES | EVERYDAY | turns(), options=OPTIONS)
 def test_exports_are_the_same_without_first_rows(dialect: str, history: Any, options: dict[str, Any]) -> None:
     quick = outcome(history, dialect, options)
     with pytest.MonkeyPatch.context() as patch:
         without_first_rows(patch)
         assert outcome(history, dialect, options) == quick
+
+
+def without_first_rows_of_reading(patch: pytest.MonkeyPatch) -> None:
+    """Switch the first rows of imports off."""
+    for module in (bedrock, google_read, jsonl, problems):
+        patch.setattr(module, "made_of_json", lambda value, depth: False)
+    patch.setattr(read_types, "_all_known", lambda envelopes, kinds: False)
+    patch.setattr(langchain, "everyday_envelope", lambda native: None)
+
+
+def imported(payload: Any, dialect: str) -> str:
+    """Spell an import, or its error, so that the order of keys counts."""
+    try:
+        found = import_messages(payload, dialect)
+    except PortableCheckpointError as error:
+        return f"{type(error).__name__}: {error}"
+    return repr((found.envelopes, found.report, found.origin))
+
+
+def same_without_first_rows(payload: Any, dialect: str) -> bool:
+    """True if an import is the same with its first rows switched off."""
+    quick = imported(deepcopy(payload), dialect)
+    with pytest.MonkeyPatch.context() as patch:
+        without_first_rows_of_reading(patch)
+        return imported(payload, dialect) == quick
+
+
+@pytest.mark.parametrize("dialect", WRITING)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.differing_executors])
+@given(history=made.HISTORIES | EVERYDAY | turns())
+def test_imports_are_the_same_without_first_rows(dialect: str, history: Any) -> None:
+    try:
+        payload = export_messages(history, dialect, incomplete="synthesize", orphans="text").payload
+    except PortableCheckpointError:
+        return
+    assert same_without_first_rows(payload, dialect)
+
+
+ASKED = {"type": "tool_call", "id": "c1", "name": "f", "args": {"x": [1, 2.5, None], "y": {"z": "w"}}}
+SAID = {"type": "text", "text": "hü"}
+TALK: list[Any] = [
+    {"v": 1, "role": "system", "content": [SAID]},
+    {"v": 1, "role": "user", "content": [SAID], "id": "u", "name": "ada"},
+    {"v": 1, "role": "assistant", "content": [SAID, ASKED, {**ASKED, "id": "c2"}]},
+    {"v": 1, "role": "tool", "content": [SAID], "tool_call_id": "c1", "name": "f", "status": "success"},
+    {"v": 1, "role": "tool", "content": [SAID], "tool_call_id": "c2", "name": "f", "status": "error"},
+    {"v": 1, "role": "assistant", "content": [SAID]},
+]
+"""What first rows know."""
+ODD: list[Any] = [
+    None,
+    "",
+    "ü",
+    "f",
+    "tool",
+    "user",
+    "error",
+    "\ud800",
+    {},
+    {"type": "text"},
+    [],
+    ["x"],
+    [[]],
+    1,
+    2**70,
+    1.5,
+    True,
+]
+"""What may stand where something else should."""
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of each place within a value."""
+    pairs = [*value.items()] if isinstance(value, dict) else [*enumerate(value)] if isinstance(value, list) else []
+    for key, item in pairs:
+        yield (*path, key)
+        yield from places(item, (*path, key))
+
+
+def changed(payload: Any, path: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield a payload with each odd value in a place, with nothing there, and with a further key beside it."""
+    *inside, key = path
+    for odd in [*ODD, "gone", "beside"]:
+        whole = holder = deepcopy(payload)
+        for one in inside:
+            holder = holder[one]
+        if odd == "beside" and isinstance(holder, dict):
+            holder["beside"] = odd
+        elif odd == "gone":
+            del holder[key]
+        else:
+            holder[key] = odd
+        yield whole
+
+
+@pytest.mark.parametrize("dialect", WRITING)
+def test_first_rows_leave_whatever_is_odd_to_the_general_code(dialect: str) -> None:
+    payload = deepcopy(export_messages(TALK, dialect).payload)
+    for path in places(payload):
+        for one in changed(payload, path):
+            assert same_without_first_rows(one, dialect), path
 
 
 @given(EVERYDAY)

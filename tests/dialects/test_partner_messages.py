@@ -129,6 +129,7 @@ def test_code_runs_come_back_though_the_integration_lost_their_signatures(corpus
     ] == fields
 
 
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # it makes signatures text that are bytes
 def test_googles_converter_agrees_but_for_what_it_loses() -> None:
     system, contents = _parse_chat_history(HISTORY, model="gemini-3-pro-preview")
     theirs = [json.loads(content.model_dump_json(exclude_none=True, by_alias=True)) for content in contents]

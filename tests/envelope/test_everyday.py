@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from langgraph_portable_checkpoint.envelope import read
 from langgraph_portable_checkpoint.envelope.entries import prove
+from langgraph_portable_checkpoint.envelope.everyday import read_said
 from langgraph_portable_checkpoint.envelope.natives import KINDS, kinds_of, order_code, reordered
 from langgraph_portable_checkpoint.envelope.natives.kind import Kind
 from langgraph_portable_checkpoint.envelope.plain import plain_dump
@@ -87,6 +88,22 @@ def test_hard_messages_are_read_alike() -> None:
 def test_nearly_all_recorded_messages_are_everyday_and_read_alike() -> None:
     known = [holds_for(message) for messages in corpus_histories().values() for message in messages]
     assert sum(known) > 0.98 * len(known)
+
+
+ODD = [None, "", "ü", "\ud800", "x", "error", {}, {"a": 1}, [], [1], [{"name": "f"}], (), 0, 1, {1, 2}, "gone"]
+
+
+@pytest.mark.parametrize("field", [*AIMessage.model_fields, "tool_call_id", "artifact", "status"])
+@pytest.mark.parametrize("odd", ODD)
+def test_messages_that_were_changed_since_they_were_made_are_read_alike(field: str, odd: Any) -> None:
+    call = {"name": "f", "args": {"x": [1, {"y": None}]}, "id": "c"}
+    for message in (HumanMessage("a", id="m"), AIMessage("a", tool_calls=[call]), ToolMessage("a", tool_call_id="c")):
+        if field in message.__dict__:
+            message.__dict__.pop(field)
+            if odd != "gone":
+                message.__dict__[field] = odd
+            found = read_said(message)
+            assert found is None or repr(found) == repr(generally(message))
 
 
 def test_a_text_message_is_read_from_its_fields_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,8 +87,11 @@ def test_only_exotic_messages_are_stored_whole(name: str) -> None:
 def test_a_message_stored_whole_still_reads_neutrally() -> None:
     message = HumanMessage("hi")
     object.__setattr__(message, "id", 7)
-    envelope, back = _through_storage(message)
-    assert back == _triple(message)
+    with pytest.warns(UserWarning, match="field_name='id'"):
+        expected = _triple(message)
+    with pytest.warns(UserWarning, match="field_name='id'"):
+        envelope, back = _through_storage(message)
+    assert back == expected
     assert set(envelope["state"]) == {"whole"}
     assert envelope["content"] == [{"type": "text", "text": "hi"}]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import random
@@ -13,13 +14,48 @@ from typing import Any
 import pytest
 
 from langgraph_portable_checkpoint.errors import MediaMissingError, MediaStoreError
+from langgraph_portable_checkpoint.media import garbage
 from langgraph_portable_checkpoint.media.directory import DirectoryMediaStore
-from langgraph_portable_checkpoint.media.garbage import GarbageReport, collect_garbage
+from langgraph_portable_checkpoint.media.garbage import GarbageReport, acollect_garbage, collect_garbage
 from langgraph_portable_checkpoint.media.objects import ObjectMediaStore
 from langgraph_portable_checkpoint.media.stores import StoredBlob
 from langgraph_portable_checkpoint.testing import sha256_of
 
 DAY = timedelta(days=1)
+METHODS = ("list", "condemn", "restore", "purge", "delete")
+
+
+def awaited_only(store: Any) -> Any:
+    """Return a store that has the async methods alone, of those that a store has."""
+
+    def twin(name: str) -> Any:
+        async def call(_: Any, *args: Any, **options: Any) -> Any:
+            await asyncio.sleep(0)
+            return getattr(store, name)(*args, **options)
+
+        async def listing(_: Any) -> Any:
+            for blob in store.list():
+                yield blob
+
+        return listing if name == "list" else call
+
+    return type("Awaited", (), {f"a{name}": twin(name) for name in METHODS if hasattr(store, name)})()
+
+
+@pytest.fixture(autouse=True, params=["blocking", "awaited", "awaited store"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the tests of this file sweep by each way in turn."""
+
+    def awaited(store: Any, live_refs: Any, **options: Any) -> GarbageReport:
+        async def live() -> Any:
+            for ref in live_refs():
+                yield ref
+
+        swept = awaited_only(store) if request.param == "awaited store" else store
+        return asyncio.run(acollect_garbage(swept, live, **options))
+
+    if request.param != "blocking":
+        monkeypatch.setitem(globals(), "collect_garbage", awaited)
 
 
 def later(days: float) -> datetime:
@@ -202,3 +238,9 @@ def test_random_lives_of_threads_never_lose_a_blob_that_is_named(tmp_path: Path)
         age(48)
         collect_garbage(store, list, now=datetime.now(UTC), dry_run=False)
     assert list(store.list()) == []
+
+
+def test_an_awaited_store_is_not_swept_by_the_blocking_way() -> None:
+    store = awaited_only(Plain())
+    with pytest.raises(MediaStoreError, match="acollect_media_garbage"):
+        garbage.collect_garbage(store, list, now=later(0))

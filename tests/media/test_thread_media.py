@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.types import Send
+from redis.exceptions import ResponseError
 
 from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
 from langgraph_portable_checkpoint.errors import MediaError, ThreadDeletedError, ThreadNotFoundError
 from langgraph_portable_checkpoint.media.table import MediaRecord, Upload
 from langgraph_portable_checkpoint.storage.drivers import BlockingDriver
+from langgraph_portable_checkpoint.storage.layout import THREAD_PARTS
 from langgraph_portable_checkpoint.storage.programs.media_table import write_media
 from tests.saver.calls import AsyncCalls, Calls
 from tests.saver.checkpoints import checkpoint, config, metadata
@@ -79,6 +82,13 @@ def test_the_table_knows_each_medium_and_the_turn_that_brought_it(make_saver: Sa
     assert (found.mime_type, found.size_bytes, found.store, found.ref) == ("image/png", len(ONE), "redis", None)
 
 
+def test_media_of_a_message_within_a_message_came_with_its_turn(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    seen = ToolMessage("see", tool_call_id="c", artifact=Send("n", HumanMessage([part(TWO)])), id="t1")
+    put(calls, saver, [*CONVERSATION[:4], seen])
+    assert {record.sha256: record.first_turn for record in calls.run(saver, "media_table", "t")}[sha256(TWO)] == 1
+
+
 def test_the_table_names_the_blobs_of_a_store(make_saver: SaverFactory, calls: Calls, tmp_path: Path) -> None:
     saver = make_saver(media_store=tmp_path)
     put(calls, saver, CONVERSATION)
@@ -132,6 +142,13 @@ def test_what_a_policy_took_is_reported_once_with_its_message_and_turn(make_save
         ("stripped", "q2", 2, sha256(ONE), len(ONE)),
         ("stripped", "t1", 1, sha256(TWO), len(TWO)),
     ]
+
+
+def test_a_report_on_an_id_that_stands_twice_names_the_first_turn(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver(media_policy=MediaPolicy(mode="strip"))
+    put(calls, saver, [HumanMessage([part(ONE)], id="q"), AIMessage("hello", id="a"), HumanMessage("again", id="q")])
+    [entry] = calls.run(saver, "media_report", "t")
+    assert (entry.message, entry.turn) == ("q", 0)
 
 
 def test_the_report_travels_with_a_copy(make_saver: SaverFactory, calls: Calls) -> None:
@@ -219,10 +236,11 @@ def test_uploads_are_renewed_with_an_async_client_alone(make_saver: SaverFactory
     with asyncio.Runner() as runner:
         calls = AsyncCalls(runner)
 
-        async def client() -> Any:
+        async def connect() -> Any:
             return room.async_client()
 
-        saver = PortableRedisSaver(async_client=runner.run(client()), prefix=room.prefix)
+        client = runner.run(connect())
+        saver = PortableRedisSaver(async_client=client, prefix=room.prefix)
         put(calls, saver, [HumanMessage(refers(URI), id="q0")])
         calls.run(saver, "record_upload", "t", URI, data=ONE, expires_at=NOW)
 
@@ -231,6 +249,7 @@ def test_uploads_are_renewed_with_an_async_client_alone(make_saver: SaverFactory
 
         assert calls.run(saver, "refresh_uploads", "t", upload=upload, now=NOW).changed == (0,)
         assert calls.run(saver, "media_report", "t")[0].new_uri == URI + "2"
+        runner.run(client.aclose())
 
 
 @pytest.fixture
@@ -245,15 +264,15 @@ def test_a_sweep_takes_what_no_thread_names_and_nothing_else(shared: Any, calls:
     calls.run(shared, "delete_thread", "t")
     soon = datetime.now(UTC) + timedelta(days=2)
     for days in (0, 2):
-        report = shared.collect_media_garbage(dry_run=False, now=soon + timedelta(days=days))
+        report = calls.run(shared, "collect_media_garbage", dry_run=False, now=soon + timedelta(days=days))
         assert report.missing == ()
     assert {blob.ref.partition(".")[0] for blob in shared.media_store.list()} == {sha256(ONE), sha256(ELSEWHERE)}
     assert calls.run(shared, "media_report", "u") == []
 
 
-def test_a_saver_without_a_store_has_nothing_to_sweep(make_saver: SaverFactory) -> None:
+def test_a_saver_without_a_store_has_nothing_to_sweep(make_saver: SaverFactory, calls: Calls) -> None:
     with pytest.raises(MediaError):
-        make_saver().collect_media_garbage()
+        calls.run(make_saver(), "collect_media_garbage")
 
 
 def test_what_is_noted_of_an_upload_expires_with_the_thread(make_saver: SaverFactory, calls: Calls) -> None:
@@ -295,3 +314,21 @@ def test_a_note_that_meets_another_thread_of_the_name_stores_nothing(make_saver:
     reply = driver._perform(program.send(asked))
     assert reply == [b"stale"]
     assert list(other.media_table("t")) == []
+
+
+@pytest.mark.parametrize("part", ["media", "blobs", "runs", "lease"])
+def test_a_note_that_meets_a_foreign_key_stores_nothing(make_saver: SaverFactory, part: str) -> None:
+    saver = make_saver()
+    put(Calls(), saver, [HumanMessage(refers(URI), id="q0")])
+    keys = dict(zip(THREAD_PARTS, saver._core.layout.thread("t"), strict=True))
+    driver = BlockingDriver(saver._clients.blocking())
+    name = b"upload:" + b"n" * 16
+    program = write_media(saver._core, "t", records={name: {"sha256": sha256(ONE)}}, blobs={name: ONE})
+    asked = driver._perform(next(program))
+    foreign = "set" if part in ("media", "blobs", "runs") else "hset"
+    with make_saver.room.client() as client:
+        client.set(keys[part], "x") if foreign == "set" else client.hset(keys[part], "x", "x")
+        with pytest.raises(ResponseError, match="WRONGTYPE"):
+            driver._perform(program.send(asked))
+        client.delete(keys[part])
+        assert client.exists(keys["media"], keys["blobs"]) == 0

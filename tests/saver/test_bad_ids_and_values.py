@@ -102,6 +102,23 @@ def test_task_id_that_is_no_text_is_refused(saver: Any, calls: Calls) -> None:
         calls.put_writes(saver, config("t", "1"), [("n", 1)], None)
 
 
+def test_the_longest_ids_are_taken_and_longer_ones_refused(saver: Any, make_saver: SaverFactory, calls: Calls) -> None:
+    longest, task_id = "x" * 65_536, "y" * 65_500
+    place = calls.put(saver, config(longest, ns=longest), checkpoint({}, checkpoint_id=longest), metadata(), {})
+    for value in (1, 2):
+        calls.put_writes(saver, place, [("n", value), ("__interrupt__", value)], task_id, longest)
+    found = calls.get_tuple(make_saver(), place)
+    assert found is not None
+    assert sorted(found.pending_writes or ()) == [(task_id, "__interrupt__", 2), (task_id, "n", 1)]
+    too_long = longest + "x"
+    for refused in (config(too_long), config("t", ns=too_long), config("t", too_long)):
+        with pytest.raises(errors.InvalidIdError, match="65536"):
+            calls.get_tuple(saver, refused)
+    for ids in ((task_id + "y",), ("task", too_long)):
+        with pytest.raises(errors.InvalidIdError, match="limit"):
+            calls.put_writes(saver, place, [("n", 1)], *ids)
+
+
 def test_unknown_ids_are_simply_not_found(saver: Any, calls: Calls) -> None:
     chain(calls, saver, "t", 2)
     for place in (config("unknown"), config("t", "unknown"), config("t", ns="unknown"), config("unknown", "unknown")):
@@ -341,6 +358,33 @@ def test_writes_after_a_thread_has_run_out_begin_it_anew(make_saver: SaverFactor
     found = calls.get_tuple(make_saver(), place)
     assert found is not None
     assert found.pending_writes == [("task", "n", 1)]
+
+
+def test_writes_after_the_tombstone_has_run_out_begin_a_thread_anew(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    calls.put(saver, config("t"), checkpoint({}, checkpoint_id="1"), metadata(), {})
+    calls.run(saver, "delete_thread", "t")
+    with make_saver.room.client() as client:
+        client.delete(*make_saver.stored())
+    calls.put_writes(saver, config("t", "2"), [("n", 1)], "task")
+    place = calls.put(make_saver(), config("t"), checkpoint({}, checkpoint_id="2"), metadata(), {})
+    found = calls.get_tuple(make_saver(), place)
+    assert found is not None
+    assert found.pending_writes == [("task", "n", 1)]
+
+
+def test_writes_after_a_later_life_has_run_out_begin_a_thread_anew_beside_the_tombstone(
+    make_saver: SaverFactory, calls: Calls
+) -> None:
+    saver = make_saver()
+    calls.put(saver, config("t"), checkpoint({}, checkpoint_id="1"), metadata(), {})
+    calls.run(saver, "delete_thread", "t")
+    calls.put(saver, config("t"), checkpoint({}, checkpoint_id="1"), metadata(), {})
+    with make_saver.room.client() as client:
+        client.delete(*(key for key in make_saver.stored() if not key.endswith(b":gone")))
+    saver._core.views.drop("t")  # as when many other threads were met since
+    calls.put_writes(saver, config("t", "2"), [("n", 1)], "task")
+    assert any(key.endswith(b":writes") for key in make_saver.stored())
 
 
 def test_writes_of_a_new_life_are_taken_beside_a_tombstone(make_saver: SaverFactory, calls: Calls) -> None:

@@ -145,6 +145,21 @@ def test_evicted_keys_are_not_taken_for_an_empty_thread(
             make_saver().put(config("t"), checkpoint({"n": 1}), metadata(), {"n": 1})
 
 
+def test_a_thread_without_a_conversation_that_lost_its_checkpoints_is_not_taken_for_an_empty_one(
+    make_saver: SaverFactory,
+) -> None:
+    make_saver().put(config("t"), checkpoint({"n": 1}), metadata(), {"n": 1})
+    keys = dict(zip(THREAD_PARTS, Layout(make_saver.room.prefix).thread("t"), strict=True))
+    with make_saver.room.client() as client:
+        assert client.delete(keys["ckpts"], keys["index"]) == 2
+    for call in (
+        lambda saver: saver.get_tuple(config("t")),
+        lambda saver: saver.put(config("t"), checkpoint({"n": 1}), metadata(), {"n": 1}),
+    ):
+        with pytest.raises(errors.CorruptRecordError, match="evict"):
+            call(make_saver())
+
+
 def test_flipped_bit_of_an_item_is_noticed(make_saver: SaverFactory, thread: Any) -> None:
     expected = {name: view() for name, view in views(make_saver(), thread).items()}
     with make_saver.room.client() as client:
@@ -165,6 +180,21 @@ def test_swapped_items_are_noticed(make_saver: SaverFactory, thread: Any) -> Non
             client.hset(key, field, other)
             check(make_saver, thread, expected, (key, field, "swapped"))
             client.hset(key, field, data)
+
+
+@pytest.mark.parametrize("data", [b"\x93\x01\xc4", b"\x93\x01\xc5\x00", b"\x93\x01\xc6\x00\x00\x00"])
+@pytest.mark.parametrize("part", ["items", "ckpts"])
+def test_what_is_cut_off_in_its_header_is_corrupt(
+    make_saver: SaverFactory, thread: Any, part: str, data: bytes
+) -> None:
+    with make_saver.room.client() as client:
+        for key, field in fields(make_saver):
+            if key.endswith(f":{part}".encode()):
+                client.hset(key, field, data)
+    with pytest.raises(errors.CorruptRecordError):
+        make_saver().get_tuple(thread)
+    with pytest.raises(errors.CorruptRecordError):
+        make_saver().put(thread, checkpoint({"n": 1}), metadata(), {"n": 1})
 
 
 @pytest.mark.parametrize("part", ["items", "ckpts"])

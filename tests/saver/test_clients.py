@@ -100,11 +100,13 @@ def test_cluster_clients(server: Room, cluster: Cluster) -> None:
 def test_clients_of_a_sentinels_master(server: Room, sentinel: SentinelSetup) -> None:
     address = [(sentinel.host, sentinel.port)]
     with Sentinel(address).master_for(sentinel.service_name) as client, asyncio.Runner() as runner:
-        async_client = AsyncSentinel(address).master_for(sentinel.service_name)
+        watchers = AsyncSentinel(address)
+        async_client = watchers.master_for(sentinel.service_name)
         saver = PortableRedisSaver(client, async_client, prefix=server.prefix)
         everything(saver, Calls())
         everything(saver, AsyncCalls(runner))
-        runner.run(async_client.aclose())
+        for opened in (async_client, *watchers.sentinels):
+            runner.run(opened.aclose())
 
 
 def test_tls(server: Room, tls_server: TlsEndpoint) -> None:

@@ -108,6 +108,21 @@ def test_a_thread_that_expires_keeps_its_time_when_an_interrupt_is_noted(
     assert times(client, keys) == {10}
 
 
+def test_times_to_live_of_a_thread_are_not_those_of_its_tombstone_and_lease(
+    make_saver: SaverFactory, client: Any, keys: dict[str, bytes]
+) -> None:
+    saver = make_saver(ttl_seconds=100_000)
+    made(saver)
+    saver.delete_thread("t")
+    with saver.exclusive_turn("t", lease_seconds=1000):
+        made(saver)
+        for change in (lambda: None, lambda: saver.persist("t"), lambda: saver.expire("t", None)):
+            change()
+            saver.put_writes(config("t", "0002"), [("n", 1)], "later")
+            assert 3_000_000 < client.pttl(keys["gone"]) <= 3_600_000
+            assert 900_000 < client.pttl(keys["lease"]) <= 1_000_000
+
+
 def test_deleting_every_run_leaves_no_key(make_saver: SaverFactory, keys: dict[str, bytes], client: Any) -> None:
     saver = make_saver()
     for step in range(2):
@@ -163,12 +178,27 @@ def test_long_values_survive_pruning_whole(make_saver: SaverFactory) -> None:
     place = saver.put(config("t"), checkpoint(values), metadata(), dict.fromkeys(values, 2))
     writes = [("messages", [HumanMessage(f"pending {number} " * 20)]) for number in range(300)]
     saver.put_writes(place, writes, "task")
-    saver.put_writes(place, writes[:7], "other " * 60)
+    saver.put_writes(place, [("messages", [HumanMessage("other " * 20)])], "other " * 60)
+    saver.put_writes(place, [(name, [HumanMessage(f"far {name} " * 20)]) for name in "ab"], "far", "path " * 13_000)
     expected = make_saver().get_tuple(place)
     saver.prune(["t"])
     found = make_saver().get_tuple(place)
     assert found.checkpoint["channel_values"] == values
     assert found.pending_writes == expected.pending_writes
+
+
+@pytest.mark.parametrize("channels", [40, 4200])
+def test_checkpoint_of_many_channels_is_read_and_pruned_whole(
+    make_saver: SaverFactory, client: Any, keys: dict[str, bytes], channels: int
+) -> None:
+    """Its record names more items than one byte, or two, can count the bytes of."""
+    values = {f"channel {number}": f"{number} " * 40 for number in range(channels)}
+    saver = make_saver()
+    saver.put(config("t"), checkpoint({}), metadata(), {})
+    place = saver.put(config("t"), checkpoint(values), metadata(), dict.fromkeys(values, 1))
+    saver.prune(["t"])
+    assert client.hlen(keys["items"]) > channels
+    assert make_saver().get_tuple(place).checkpoint["channel_values"] == values
 
 
 def test_items_that_were_pruned_are_sent_again(make_saver: SaverFactory) -> None:

@@ -30,7 +30,7 @@ from tests.saver.conftest import SaverFactory
 from tests.servers import Cluster, Server
 
 LARGE = os.urandom(LARGE_BYTES)
-TRANSACTION = ["MULTI", "HSET", "EVAL", "EXEC"]
+TRANSACTION = ["MULTI", "HEXISTS", "HDEL", "HSET", "EVAL", "EXEC"]
 
 
 def holding(*blobs: bytes) -> Any:

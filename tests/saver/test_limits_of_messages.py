@@ -65,6 +65,7 @@ def test_nesting_that_is_taken_can_be_read_and_is_taken_where_langgraph_takes_it
     assert 0 < len(taken) < 18
 
 
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # said to users of LangGraph's own savers, too
 @pytest.mark.parametrize("content", [None, 7, 1.5, {"a": 1}])
 def test_content_of_another_type_than_the_class_says_is_kept(
     make_saver: SaverFactory, calls: Calls, content: Any

@@ -134,6 +134,13 @@ def test_a_conversation_goes_on_after_the_copy(ours: OpenSaver, make: Any) -> No
     assert_same_thread(source, target, "t")
 
 
+def test_conversations_of_threads_that_were_copied_are_not_kept_in_memory(ours: OpenSaver) -> None:
+    target = ours()
+    copy_threads(memory_with("conversation"), target)
+    assert target._core.flats._flats == {}
+    assert target._core.views.get("conversation") is None
+
+
 def test_task_paths_arrive(ours: OpenSaver) -> None:
     source, between, target = InMemorySaver(), ours(), InMemorySaver()
     put_chain(source, "t")

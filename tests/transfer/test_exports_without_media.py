@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
+from langgraph.channels import DeltaChannel
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
@@ -96,3 +97,42 @@ def test_another_channel_is_read_without_media_too(saver: Any) -> None:
 def test_a_call_that_waits_is_pending(saver: Any, of: Any) -> None:
     _graph(saver).invoke({"messages": [HumanMessage("pay")]}, {"configurable": {"thread_id": "t", "media": "none"}})
     assert export_thread(of(saver), "t", "openai-chat", resolve_media=False).pending == ("waits",)
+
+
+def _appended(state: list[Any] | None, writes: Any) -> list[Any]:
+    return [
+        *(state or []),
+        *(message for write in writes for message in (write if isinstance(write, list) else [write])),
+    ]
+
+
+def _folding(saver: PortableRedisSaver, snapshot_frequency: int) -> Any:
+    channel = DeltaChannel(_appended, snapshot_frequency=snapshot_frequency)
+    folded = TypedDict("folded", {"messages": Annotated[list[Any], channel]})  # type: ignore[misc]  # noqa: UP013
+    return (
+        StateGraph(folded)
+        .add_node("answer", lambda _: {"messages": [AIMessage("ok")]})
+        .add_edge(START, "answer")
+        .compile(checkpointer=saver)
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("snapshot_frequency", [1, 2, 100])
+def test_media_of_a_delta_channel_are_not_read_and_told(server: Room, snapshot_frequency: int, full: bool) -> None:
+    written = "[image/png, 5128 B, kept as 00000000000000000000000000000000]"
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        graph = _folding(saver, snapshot_frequency)
+        for seed in range(3):
+            graph.invoke({"messages": [_seen(seed, f"m{seed}")]}, CONFIG)
+        graph.invoke({"messages": [HumanMessage([{"type": "text", "text": text} for text in ("so", written)])]}, CONFIG)
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        graph = _folding(saver, snapshot_frequency)
+        export = export_thread(graph, "t", "openai-chat", full=full, resolve_media=False)
+        assert _texts(export) == [["see 0", GONE], ["see 1", GONE], ["see 2", GONE], ["so", written]]
+        assert [(loss.kind, loss.path) for loss in export.report] == [("unresolved", "content[1]")] * 3
+        assert {"reads no blob" in loss.detail for loss in export.report} == {True}
+        exported = export_thread(graph, "t", "openai-chat", full=full)
+        assert [loss for loss in exported.report if loss.kind == "unresolved"] == []
+        assert "base64," in str(exported.payload)

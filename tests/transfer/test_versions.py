@@ -15,6 +15,7 @@ from langgraph_portable_checkpoint.saver import PortableRedisSaver
 from langgraph_portable_checkpoint.transfer.copying import copy_threads
 from langgraph_portable_checkpoint.transfer.versions import _text, makes_texts
 from tests.cli.threads import graph_on, talk
+from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.same import comparable, difference
 from tests.servers import Room
 from tests.transfer.threads import OpenSaver, opened, play, put_chain, sqlite
@@ -85,6 +86,19 @@ def _unseen(checkpoint: Any) -> set[tuple[str, str, str]]:
                 is_new = versions[channel] > version
                 found.add((node, channel, "new" if is_new else "now" if versions[channel] == version else "later"))
     return found
+
+
+@pytest.mark.parametrize("ns", ["", "sub:1"])
+def test_a_version_keeps_its_text_until_it_changes_and_branches_have_their_own(ours: OpenSaver, ns: str) -> None:
+    source, target = ours(), InMemorySaver()
+    first = source.put(config("t", ns=ns), checkpoint({"a": 1, "n": 1}), metadata(), {"a": 1, "n": 1})
+    for value in (2, 3):
+        changed = checkpoint({"a": 1, "n": value}, {"a": 1, "n": 2})
+        source.put(first, changed, metadata(1), {"n": 2})
+    assert copy_threads(source, target).equal
+    right, left, root = [each.checkpoint["channel_versions"] for each in target.list(config("t", ns=ns))]
+    assert right["a"] == left["a"] == root["a"]
+    assert len({right["n"], left["n"], root["n"]}) == 3
 
 
 def test_a_second_copy_finds_the_texts_that_the_first_has_made(ours: OpenSaver) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from langgraph_portable_checkpoint.errors import TurnInProgressError
+from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.conftest import SaverFactory
 from tests.turns.scenes import Talk, answered, calling
 from tests.turns.shapes import outline
@@ -176,6 +177,26 @@ def test_a_holder_that_lost_it_to_another_is_refused_even_when_it_is_free_again(
     assert [texts for _, texts in outline(other, "t")] == [["one", "1"], ["two", "2"]]
 
 
+@pytest.mark.parametrize("begins", ["put", "put_writes"])
+def test_a_holder_that_lost_it_to_another_who_began_the_thread_is_refused(
+    make_saver: SaverFactory, saver: Any, other: Any, begins: str
+) -> None:
+    def write(writer: Any) -> None:
+        if begins == "put":
+            writer.put(CONFIG, checkpoint({"n": 1}), metadata(), {"n": 1})
+        else:
+            writer.put_writes(config("t", "1"), [("n", 1)], "task")
+
+    with saver.exclusive_turn("t"):
+        with make_saver.room.client() as client:
+            client.delete(saver._core.layout.thread("t")[10])  # as when it ran out
+        with other.exclusive_turn("t"):
+            write(other)
+        with pytest.raises(TurnInProgressError):
+            write(saver)
+    write(saver)
+
+
 def test_a_holder_that_lost_it_can_tell(saver: Any) -> None:
     with saver.exclusive_turn("t", lease_seconds=0.3) as lease:
         with saver._clients.blocking() as client:
@@ -240,13 +261,18 @@ def test_a_forked_child_that_leaves_the_block_ends_nothing(saver: Any, other: An
         assert [status for status, _ in outline(saver, "t")] == ["open"]
 
 
-async def test_a_task_in_a_forked_child_frees_nothing(saver: Any, other: Any) -> None:
-    with pytest.MonkeyPatch.context() as child:
+@pytest.mark.parametrize("error", [None, ZeroDivisionError()])
+async def test_a_task_in_a_forked_child_ends_nothing(saver: Any, other: Any, error: Any) -> None:
+    Talk(saver, "t").ask("look", calling("look"))
+    with pytest.MonkeyPatch.context() as child, suppress(ZeroDivisionError):
         async with saver.aexclusive_turn("t"):
             child.setattr(os, "getpid", lambda: -1)
+            if error is not None:
+                raise error
     with pytest.raises(TurnInProgressError):
         async with other.aexclusive_turn("t"):
             pass
+    assert [turn.status async for turn in saver.aturns("t")] == ["open"]
 
 
 def test_an_error_outside_the_graph_is_recorded_in_the_turn(saver: Any) -> None:

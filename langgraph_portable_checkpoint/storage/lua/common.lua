@@ -9,17 +9,11 @@ local A = ARGV
 
 -- Concatenated refs of an item or record, or nil when the bytes are not one.
 local function refs_of(value)
-  local head, _, width = string.byte(value, 1, 3)
+  local head, _, width, a, b, c, d = string.byte(value, 1, 7)
   if head ~= 0x93 then return nil end
-  if width == 0xc4 then
-    return string.sub(value, 5, 4 + string.byte(value, 4))
-  elseif width == 0xc5 then
-    local high, low = string.byte(value, 4, 5)
-    return string.sub(value, 6, 5 + high * 256 + low)
-  elseif width == 0xc6 then
-    local a, b, c, d = string.byte(value, 4, 7)
-    return string.sub(value, 8, 7 + ((a * 256 + b) * 256 + c) * 256 + d)
-  end
+  if width == 0xc4 and a then return string.sub(value, 5, 4 + a) end
+  if width == 0xc5 and b then return string.sub(value, 6, 5 + a * 256 + b) end
+  if width == 0xc6 and d then return string.sub(value, 8, 7 + ((a * 256 + b) * 256 + c) * 256 + d) end
   return nil
 end
 
@@ -145,6 +139,56 @@ local function check_media(media, sent, expires)
   if media > 0 then redis.call('HLEN', MEDIA) end
 end
 
+-- Stop before the first write when this user may not run a command that comes later: half of the call would be done.
+-- Keys need no look: a server takes a script only from who may read and write all of its KEYS.
+local function check_rights(...)
+  local function refusal(name)
+    return "NOPERM this user has no permissions to run the '" .. string.lower(name) .. "' command"
+  end
+  if redis.acl_check_cmd then
+    for _, name in ipairs({...}) do
+      if not redis.acl_check_cmd(name, META) then error({err = refusal(name)}) end
+    end
+    return
+  end
+  -- Redis 6.2 cannot be asked: each command is run so that nothing changes. A full server refuses only what
+  -- comes first, so ZADD, HSET or SADD must.
+  local typed, spare = redis.call('EXISTS', INDEX) == 1, nil
+  for i = 11, 1, -1 do
+    spare = spare or (redis.call('EXISTS', KEYS[i]) == 0 and KEYS[i])
+  end
+  local other = typed and INDEX or META -- a key of another type than these commands take, or one that is mended after them
+  local calls = {
+    ZADD = {INDEX, 'XX', 0, ''}, ZREM = {INDEX, ''}, ZRANGE = {INDEX, 0, 0}, GET = {GONE}, SMEMBERS = spare and {spare},
+    HSET = {other, 'probe', ''}, HDEL = {META, ''}, HGET = {META, ''}, HMGET = {META, ''}, HEXISTS = {META, ''},
+    HSTRLEN = {META, ''}, HKEYS = {META}, HVALS = {META}, HLEN = {META}, PTTL = {META}, EXISTS = {META}, SADD = {other, ''},
+    SET = spare and {spare, '', 'XX'}, UNLINK = spare and {spare}, PEXPIRE = spare and {spare, 1}, PERSIST = spare and {spare},
+    RENAME = spare and {spare, spare},
+  }
+  local names = typed and {...} or {'ZADD', 'HDEL', ...} -- HDEL mends
+  for _, name in ipairs(names) do
+    local mended = not typed and (name == 'SADD' or name == 'HSET')
+    if mended and name == 'SADD' then redis.call('HSET', META, 'probe', '') end
+    local reply = calls[name] and redis.pcall(name, unpack(calls[name]))
+    if mended then redis.call('HDEL', META, 'probe') end
+    local told = type(reply) == 'table' and reply.err or ''
+    if string.find(told, "can't run") then error(refusal(name)) end
+    if string.find(told, 'OOM') then error(told) end
+  end
+end
+
+-- Enter a thread, and a run of it, where listings look: KEYS from 12 on are the registry shard, when `now` is given, and
+-- the run index shard. A key of something else there stops the call before the first write.
+local function check_registers()
+  for i = 12, #KEYS do redis.call('ZSCORE', KEYS[i], '') end
+end
+
+local function register(now, thread_id, run)
+  if now ~= '' and KEYS[12] then redis.call('ZADD', KEYS[12], now, thread_id) end
+  local index = KEYS[now == '' and 12 or 13]
+  if index then redis.call('ZADD', index, 0, run .. thread_id) end
+end
+
 -- Store the fields and values from `at` to `last` of a list into `key`.
 local function store_range(key, list, at, last)
   for from = at, last, 2 * CHUNK do redis.call('HSET', key, unpack(list, from, math.min(from + 2 * CHUNK - 1, last))) end
@@ -182,7 +226,11 @@ end
 -- Run what stores a call; when it refuses or fails, the blobs sent before it go.
 local function with_sent(sent, store)
   if sent == '' then return store() end
-  local done, reply = pcall(store)
+  local done, reply = pcall(function()
+    -- Redis 7.0 does not say which command was refused within a pcall.
+    check_rights('GET', 'EXISTS', 'HEXISTS', 'HGET', 'HLEN', 'HMGET', 'ZREVRANGEBYLEX', 'ZSCORE', 'SCARD')
+    return store()
+  end)
   if not done or reply[1] ~= 'ok' then pcall(take_back, sent) end
   if not done then error(reply, 0) end
   return reply

@@ -1,6 +1,7 @@
 -- Delete a thread: every key at once, leaving a tombstone that expires.
 -- ARGV: 1 tombstone ttl ms. Reply: {keys deleted, checkpoints, items, bytes of items and blobs, run digests, media records}.
 check_types()
+check_rights('UNLINK', 'SET', 'ZREM', 'EXISTS', 'HGET', 'GET', 'HKEYS', 'HSTRLEN', 'HVALS', 'SMEMBERS')
 redis.call('UNLINK', LEASE)
 if redis.call('EXISTS', META, ITEMS, CKPTS, INDEX, WRITES, TURNS, BLOBS, MEDIA, RUNS) == 0 then
   return {0, 0, 0, 0, {}, {}}

@@ -4,6 +4,7 @@
 local holder = redis.call('GET', LEASE)
 if ARGV[1] == 'take' then
   if holder and holder ~= ARGV[2] then return 0 end
+  check_rights('ZADD', 'HDEL', 'HSET', 'SET', 'UNLINK', 'PEXPIRE')
   local there = redis.call('HLEN', META) > 0
   redis.call('SET', LEASE, ARGV[2], 'PX', ARGV[3])
   if there then redis.call('HSET', META, 'f', ARGV[2]) end

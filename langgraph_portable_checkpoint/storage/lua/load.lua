@@ -9,6 +9,7 @@
 local found = redis.call('HGET', META, 'g')
 if found ~= ARGV[2] then return {found and 'exists' or 'lost'} end
 check_types()
+check_rights('ZADD', 'HDEL', 'HSET', 'PEXPIRE', 'PERSIST', 'SADD', 'UNLINK', 'HGET', 'HKEYS')
 if ARGV[1] == 'commit' and (redis.call('HLEN', ITEMS) ~= tonumber(ARGV[8]) or redis.call('HLEN', BLOBS) ~= tonumber(ARGV[9])) then
   return {'lost'}
 end

@@ -4,7 +4,8 @@
 local meta = redis.call('HMGET', META, 'g', 'th')
 if meta[1] ~= ARGV[1] or meta[2] ~= ARGV[2] then return 0 end
 if redis.sha1hex(redis.call('HGET', TURNS, ARGV[3]) or '') ~= ARGV[5] then return -1 end
-redis.call('HSET', TURNS, ARGV[3], ARGV[4])
 local left = redis.call('PTTL', META)
+check_rights('ZADD', 'HDEL', 'HSET', 'PEXPIRE')
+redis.call('HSET', TURNS, ARGV[3], ARGV[4])
 if left > 0 then redis.call('PEXPIRE', TURNS, left) end
 return 1

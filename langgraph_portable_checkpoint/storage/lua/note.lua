@@ -4,6 +4,7 @@
 local meta = read_meta()
 if meta.g ~= ARGV[1] then return {'stale'} end
 check_types()
+check_rights('ZADD', 'HDEL', 'HSET', 'PEXPIRE', 'PERSIST', 'HGET')
 store_pairs(MEDIA, store_pairs(BLOBS, 3))
 touch(ARGV[2], meta.ttl)
 return {'ok'}

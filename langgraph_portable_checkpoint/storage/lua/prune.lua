@@ -6,6 +6,7 @@ local meta = redis.call('HMGET', META, 'g', 'k')
 if (meta[1] or '') ~= ARGV[1] then return {'stale', meta[1] or '', meta[2] or ''} end
 if lease_refuses(ARGV[3]) then return {'leased'} end
 check_types()
+check_rights('UNLINK', 'ZREM', 'HDEL', 'HSET', 'HVALS', 'HMGET', 'HKEYS')
 local removed = 0
 for i = 4, #ARGV do
   removed = removed + redis.call('HDEL', CKPTS, ARGV[i])

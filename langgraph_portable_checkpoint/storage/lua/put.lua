@@ -3,8 +3,9 @@
 --   3 sealed digest key or '', 4 thread id, 5 ns, 6 checkpoint id, 7 parent place or '', 8 record, 9 ttl ms or '', 10 lease
 --   token or '', 11 run digest or '', 12 conflict policy ('allow' | 'report' | 'raise'), 13 place of the checkpoint whose turn
 --   log the turn records extend or '', 14 concatenated refs of blobs that this transaction has stored before or '',
---   15 SHA-1 in hex of the parent's record or '', 16 concatenated refs that must be there beside those that it names;
---   then counted pairs for media, items; then counted pairs for turns, a counted list of turns to drop and the number of
+--   15 SHA-1 in hex of the parent's record or '', 16 concatenated refs that must be there beside those that it names,
+--   17 time (ms) to register the thread with in KEYS[12] or ''; KEYS[13], without a time KEYS[12], is where the run is
+--   entered, if given; then counted pairs for media, items; then counted pairs for turns, a counted list of turns to drop and the number of
 --   turns; or -1 to leave the turn log alone.
 -- Reply: {'ok', generation, head before, turn log applied '1'/'0'} | {'stale', generation, key} | {'deleted'}
 --   | {'leased'} | {'conflict', head} | {'lost'} where items are gone that it builds on. Nothing is stored unless the reply is 'ok'.
@@ -20,23 +21,32 @@ return with_sent(A[14], function()
   local meta = read_meta()
   local differs = differs_from(meta, A[1], before and true, head ~= '')
   if differs then return differs end
-  check_media(A[17], A[14], A[9] ~= '' or meta.ttl)
-  if A[after_pairs(after_pairs(17))] > 0 then redis.call('HLEN', TURNS) end
+  local expires, turns = A[9] ~= '' or meta.ttl, after_pairs(after_pairs(18))
+  local drops = A[turns] >= 0 and A[after_pairs(turns)] or 0
+  check_media(A[18], A[14], expires)
+  check_registers()
+  if A[turns] > 0 then redis.call('HLEN', TURNS) end
+  if A[11] ~= '' then redis.call('SCARD', RUNS) end
+  check_rights('HSET') -- ZADD is the first to write, and may be refused without harm
+  if A[11] ~= '' then check_rights('SADD') end
+  if expires then check_rights('PEXPIRE', 'PERSIST') end
+  if drops > 0 then check_rights('HDEL') end
+  if A[14] ~= '' then check_rights('ZADD', 'HDEL') end
   if A[15] ~= '' and not (before and redis.sha1hex(before) == A[15]) then return {'lost'} end
   if A[1] ~= '' and lacks(A[16]) then return {'lost'} end
+  redis.call('ZADD', INDEX, 0, place)
   if A[11] ~= '' then redis.call('SADD', RUNS, A[11]) end
   if not meta.g then begin(A[2], A[3], A[4]) end
   note_holder(A[10])
+  register(A[17], A[4], A[11])
   store_range(BLOBS, ARGV, 2, #ARGV)
-  local at = store_pairs(ITEMS, store_pairs(MEDIA, 17))
+  local at = store_pairs(ITEMS, store_pairs(MEDIA, 18))
   redis.call('HSET', CKPTS, place, A[8])
-  redis.call('ZADD', INDEX, 0, place)
   local fields = {}
   if not meta.m or meta.m < A[6] then fields = {'m', A[6]} end
   local applied = '0'
   if place >= head and A[at] ~= -1 and (meta.th or '') == A[13] then
     at = store_pairs(TURNS, at)
-    local drops = A[at]
     if drops > 0 then redis.call('HDEL', TURNS, unpack(A, at + 1, at + drops)) end
     for _, value in ipairs({'th', place, 'tn', A[at + drops + 1]}) do fields[#fields + 1] = value end
     applied = '1'

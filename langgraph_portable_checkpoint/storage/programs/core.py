@@ -11,7 +11,6 @@ import msgpack
 from ...errors import (
     CorruptRecordError,
     PlaintextRecordError,
-    ServerReadOnlyError,
     ThreadDeletedError,
     TurnInProgressError,
     WrongServerError,
@@ -22,11 +21,11 @@ from ..effects import Batch, Command, MediaGet, MediaPut, Program, Script
 from ..encoder import Encoder, Sink
 from ..items import Parsed, Secrets, digest_of, pack
 from ..known import Flats, KnownMessages
-from ..layout import Layout, run_digest, split_place
+from ..layout import Layout, split_place
 from ..records import CheckpointRecord, load_checkpoint, open_checkpoint
 from ..view import ThreadView, Views
 from .blobs import known_of, open_blob, seal_blob, seal_media_record, stored_digest, unpack_sealed
-from .large import MediaArgs, answer_of, forbids_transactions, in_transaction, large_of
+from .large import MediaArgs, large_of
 
 TOMBSTONE_TTL_MS: Final = 3_600_000
 MAX_ATTEMPTS: Final = 5
@@ -70,8 +69,10 @@ class Core:
     """Told the report entry of each medium that a read could not get."""
     conversation_channels: tuple[str, ...] = ("messages",)
     on_conflict: str = "allow"
-    transactions: bool = True
-    """Whether the clients can send MULTI and EXEC; those of a cluster cannot."""
+    transactions: bool | None = None
+    """Whether MULTI and EXEC can be sent; clients of a cluster cannot. None: the user may have no right to."""
+    spans_slots: bool = True
+    """Whether one script may have keys of several slots; on a cluster, and behind some proxies, it may not."""
 
     def with_codec(self, codec: ValueCodec) -> Core:
         """Return a core on the same layout and settings with its own caches."""
@@ -189,47 +190,6 @@ def unpair(flat: Iterable[bytes]) -> dict[bytes, bytes]:
     """Read a flat list of pairs."""
     listed = list(flat)
     return dict(zip(listed[::2], listed[1::2], strict=True))
-
-
-def registered(
-    core: Core, thread_id: str, script: Script, run_id: str | None, *, fresh: bool, large: Mapping[bytes, bytes]
-) -> Program[Any]:
-    """Run a writing script; a thread or run that this client meets first is registered before it, in the same batch.
-
-    A registration whose write is refused is taken back, unless someone has renewed it since.
-
-    Args:
-        large: Blobs that go before the script, in one transaction with it.
-
-    Returns:
-        The script's reply; None where this user may use no transactions: from now on blobs are arguments of scripts.
-    """
-    calls: list[Script | Command] = []
-    name = thread_id.encode()
-    shard = core.layout.registry(core.layout.shard_of(name))
-    now = core.now_ms()
-    if fresh:
-        calls.append(Command(("ZADD", shard, now, name)))
-    if run_id is not None:
-        digest = run_digest(run_id)
-        calls.append(Command(("ZADD", core.layout.run_index(core.layout.shard_of(digest)), 0, digest + name)))
-    reply = yield from _sent(core, calls, script, large)
-    if fresh and reply is not None and reply[0] in (b"deleted", b"leased"):
-        yield Batch((Script("forget", (shard,), (now + 1, name)),))
-    return reply
-
-
-def _sent(core: Core, calls: Sequence[Script | Command], script: Script, large: Mapping[bytes, bytes]) -> Program[Any]:
-    if not large:
-        return (yield Batch((*calls, script)))[-1] if calls else (yield script)
-    try:
-        replies = yield Batch((*calls, *in_transaction(script, large)))
-    except ServerReadOnlyError as refusal:
-        if not forbids_transactions(refusal):
-            raise
-        core.transactions = False
-        return None
-    return answer_of(replies)
 
 
 def broken(thread_id: str) -> CorruptRecordError:
@@ -360,7 +320,7 @@ def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[MediaArgs]:
         name = b"report" + digest_of(pack(report), view.secrets.key)
         records[name] = seal_media_record(view, name, report)
     own = stored if core.store is None else {}
-    large = large_of(own) if core.transactions else {}
+    large = large_of(own) if core.transactions is not False else {}
     small = tuple(part for blob in own.items() if blob[0] not in large for part in blob)
     return MediaArgs(large, small, records)
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from ...errors import StorageError
-from ..effects import Command, Script
+from ...errors import ServerReadOnlyError, StorageError
+from ..effects import Batch, Command, Program, Script
 from ..failures import translate
 
 LARGE_BYTES: Final = 256 * 1024
@@ -28,6 +28,11 @@ class MediaArgs(NamedTuple):
     records: Mapping[bytes, bytes]
     """Media table records."""
 
+    @property
+    def sent(self) -> bytes:
+        """The concatenated refs of what goes before."""
+        return b"".join(self.large)
+
 
 def large_of(blobs: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
     """Pick the blobs that are better stored by plain commands."""
@@ -37,8 +42,24 @@ def large_of(blobs: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
 def in_transaction(script: Script, large: Mapping[bytes, bytes]) -> tuple[Command | Script, ...]:
     """Spell a script with its large blobs, all or nothing, to stand at the end of a batch."""
     pairs = [part for blob in large.items() for part in blob]
-    store = Command(("HSET", script.keys[6], *pairs))
-    return (Command(("MULTI",)), store, replace(script, by_source=True), Command(("EXEC",)))
+    blobs = script.keys[6]
+    take_back = (Command((name, blobs, b"")) for name in ("HEXISTS", "HDEL"))  # who may not is refused, with all of it
+    store = Command(("HSET", blobs, *pairs))
+    return (Command(("MULTI",)), *take_back, store, replace(script, by_source=True), Command(("EXEC",)))
+
+
+def may_end_transactions() -> Program[None]:
+    """Make sure that this user may send EXEC; else the connection would stay within the first transaction. One call.
+
+    Raises:
+        ServerReadOnlyError: as the server says it.
+    """
+    try:
+        yield Batch((Command(("EXEC",)),))
+    except ServerReadOnlyError:
+        raise
+    except StorageError:
+        return  # EXEC without MULTI, which is all that may be said
 
 
 def answer_of(replies: Sequence[Any]) -> Any:
@@ -50,5 +71,10 @@ def answer_of(replies: Sequence[Any]) -> Any:
 
 
 def forbids_transactions(refusal: StorageError) -> bool:
-    """Tell whether this user may not start a transaction at all."""
-    return "'multi'" in str(refusal).lower()
+    """Tell whether this user may not start a transaction, or not end one."""
+    return any(name in str(refusal).lower() for name in ("'multi'", "'exec'"))
+
+
+def forbids_slots(refusal: StorageError) -> bool:
+    """Tell whether a server refused a script because its keys are in several slots. Nothing was done."""
+    return any(words in str(refusal) for words in ("CROSSSLOT", "same slot"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
@@ -21,6 +21,7 @@ from .core import MAX_ATTEMPTS, Core, broken, fetch_missing, open_record, read_r
 from .turns import Tail, conversation_of, messages_of
 
 Hydrate = Literal["all", "none"] | int
+Config = TypeVar("Config", RunnableConfig, RunnableConfig | None)
 
 
 def get_tuple(
@@ -52,8 +53,17 @@ def get_tuple(
             made = yield from _assemble(core, found, found.data, thread_id, config, media)
             if checkpoint_ns == "":
                 _note_turns(core, found)
-            return made
+            return _asking_for_no_media(made) if media == "none" else made
     raise AssertionError("the server keeps saying that records are current which this client does not have")
+
+
+def _asking_for_no_media(made: CheckpointTuple) -> CheckpointTuple:
+    """Let who goes on to the ancestors, as a graph that folds a delta channel, ask for no media there either."""
+    return made._replace(config=_with_no_media(made.config), parent_config=_with_no_media(made.parent_config))
+
+
+def _with_no_media(config: Config) -> Config:
+    return config and {**config, "configurable": {**config["configurable"], "media": "none"}}
 
 
 def _read(core: Core, thread_id: str, ns: str, checkpoint_id: str | None) -> Program[_Found | None]:

@@ -155,7 +155,7 @@ def commit(core: Core, load: Load) -> Program[None]:
     args = (*load.args(core, b"commit"), load.fields, load.blobs, len(load.head.runs), *load.head.runs)
     _refuse((yield Script("load", core.layout.thread(load.thread_id), args)), load.thread_id)
     core.views.drop(load.thread_id)
-    if load.head.ttl:
+    if load.head.ttl and not core.layout.staging:  # what is staged expires, until it takes a thread's place
         yield from set_expiry(core, load.thread_id, int(load.head.ttl))
 
 
@@ -247,11 +247,6 @@ def places_of(core: Core, thread_id: str) -> Program[list[bytes]]:
     """List the places of a thread's checkpoints, by byte order. One round trip."""
     (members,) = yield Batch((Command(("ZRANGE", core.layout.thread(thread_id)[3], 0, -1)),))
     return list(members)
-
-
-def drop_tombstone(core: Core, thread_id: str) -> Program[None]:
-    """Let a thread that was just deleted on purpose be written again, with parents from before."""
-    yield Batch((Command(("UNLINK", core.layout.thread(thread_id)[9])),))
 
 
 def registered_names(core: Core, shard: int, start: int) -> Program[list[bytes]]:

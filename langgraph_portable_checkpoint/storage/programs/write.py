@@ -21,20 +21,9 @@ from ..layout import run_digest, split_place
 from ..records import WriteRecord, dump_checkpoint, dump_write, task_name, write_key
 from ..sequences import Entry, Sequenced
 from ..view import HeldRecord, ThreadView
-from .core import (
-    MAX_ATTEMPTS,
-    Core,
-    broken,
-    media_args,
-    open_record,
-    packed,
-    pairs,
-    read_record,
-    refuse,
-    registered,
-    unpair,
-)
+from .core import MAX_ATTEMPTS, Core, broken, media_args, open_record, packed, pairs, read_record, refuse, unpair
 from .large import MediaArgs
+from .registering import Registering, registered, registering
 from .stops import mark_stop, settle_stop, stopped
 from .turns import Tail, TurnWrite, all_messages, conversation_of, plan, turn_field
 
@@ -73,9 +62,10 @@ def put(
         if checkpoint_ns == "":
             turns = yield from call.turns(values, run_id=metadata.get("run_id"), fresh=fresh)
         media = yield from media_args(core, view, call.sink)
-        script = call.script(metadata, values, turns, media, parent=parent, fresh=fresh, token=token)
         run_id = _new_run(view, metadata)
-        reply = yield from registered(core, thread_id, script, run_id, fresh=fresh, large=media.large)
+        entry = registering(core, thread_id, run_id, fresh=fresh)
+        script = call.script(metadata, values, turns, media, entry, parent=parent, fresh=fresh, token=token)
+        reply = yield from registered(core, script, entry, large=media.large)
         if reply is None:
             continue
         refuse(reply, thread_id)
@@ -198,6 +188,7 @@ class _Put:
         values: dict[str, Entry],
         turns: TurnWrite | None,
         media: MediaArgs,
+        entry: Registering,
         *,
         parent: HeldRecord | None,
         fresh: bool,
@@ -232,15 +223,17 @@ class _Put:
             run_digest(run_id) if isinstance(run_id, str) else b"",
             self.core.on_conflict.encode(),
             turns.extends if turns else b"",
-            b"".join(media.large),
+            media.sent,
             parent.sha1_hex if parent else b"",
             self.sink.builds_on(refs, refs_of(parent.data, where="a held record") if parent else ()),
+            entry.now,
             *pairs(media.records),
             *pairs(self.sink.items),
             *_turn_args(turns),
         ]
+        keys = (*self.core.layout.thread(self.thread_id), *entry.keys)
         supposed = (b"ok", self.view.generation, b"", b"0" if turns is None else b"1")
-        return Script("put", self.core.layout.thread(self.thread_id), packed(args, media.blobs), supposed=supposed)
+        return Script("put", keys, packed(args, media.blobs), supposed=supposed)
 
     def _dump_rest(self, value: Any) -> tuple[str, bytes]:
         return self.encoder.dump_named("checkpoint metadata", value)
@@ -354,14 +347,16 @@ def put_writes(
             core.views.note_stop(thread_id, place)
         marked = mark_stop(core, view, thread_id, place, task_id, writes) if stop else None
         media = yield from media_args(core, view, sink)
+        entry = registering(core, thread_id, None, fresh=fresh)
         refs = sink.builds_on(ref for frame in frames.values() for ref in frame.entry.refs)
-        stored = [b"".join(media.large), refs, *pairs(media.records), *pairs(sink.items)]
+        stored = [media.sent, refs, entry.now, *pairs(media.records), *pairs(sink.items)]
         head = _head_of_writes(core, view, thread_id, place, fresh=fresh, token=token)
         task = task_name(task_id, view.secrets)
         args = [*head, task, *stored, *_frame_args(view, place, frames), *_marked_args(place, marked)]
+        keys = (*core.layout.thread(thread_id), *entry.keys)
         supposed = (b"ok", view.generation, b"1" if marked else b"0")
-        script = Script("write", core.layout.thread(thread_id), packed(args, media.blobs), supposed=supposed)
-        reply = yield from registered(core, thread_id, script, None, fresh=fresh, large=media.large)
+        script = Script("write", keys, packed(args, media.blobs), supposed=supposed)
+        reply = yield from registered(core, script, entry, large=media.large)
         if reply is None:
             continue
         refuse(reply, thread_id)

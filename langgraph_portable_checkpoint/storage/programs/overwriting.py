@@ -1,0 +1,81 @@
+"""A thread in the place of another: written under staging keys in the same slot, then swapped in by one script.
+
+Until the swap the old thread stays as it is, for readers and writers; what is staged expires within the hour when the
+swap never comes. Any program may write to the staging keys: a core made by `staging_of` spells those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ...errors import ConflictError, ThreadExistsError
+from ..effects import Batch, Command, Program, Script
+from .core import Core
+
+STAGED_MS: Final = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a thread was when its overwriting began: its generation, b"" for none, and how many checkpoints it had."""
+
+    generation: bytes
+    checkpoints: int
+
+
+def staging_of(core: Core) -> Core:
+    """Return a core that knows nothing and writes under the staging keys of the same threads."""
+    return replace(core.with_codec(core.codec), layout=replace(core.layout, staging=True), ttl_ms=STAGED_MS)
+
+
+def begin(core: Core, staging: Core, thread_id: str) -> Program[Standing]:
+    """Drop what an earlier overwriting left, and note how the thread stands. One round trip."""
+    keys = core.layout.thread(thread_id)
+    _, generation, checkpoints = yield Batch(
+        (
+            Command(("UNLINK", *staging.layout.thread(thread_id))),
+            Command(("HGET", keys[0], b"g")),
+            Command(("HLEN", keys[2])),
+        )
+    )
+    return Standing(generation or b"", int(checkpoints))
+
+
+def swap(
+    core: Core, staging: Core, thread_id: str, before: Standing, *, checkpoints: int, ttl: bytes = b""
+) -> Program[None]:
+    """Let what is staged take the thread's place. One round trip, two where the old thread had runs.
+
+    Args:
+        checkpoints: How many the new thread has.
+        ttl: Its own time to live in ms, b"0" for never, b"" for the saver's.
+
+    Raises:
+        ThreadExistsError: the old thread was written or deleted since `begin`; it was left alone.
+        ConflictError: what was staged is gone or incomplete; the old thread was left alone.
+    """
+    keys = (*staging.layout.thread(thread_id), *core.layout.thread(thread_id))
+    args = (before.generation, before.checkpoints, checkpoints, ttl, core.ttl_arg)
+    reply = yield Script("swap", keys, args)
+    if reply[0] == b"exists":
+        raise ThreadExistsError(f"thread {thread_id!r} was written while it was to be overwritten. It was left alone.")
+    if reply[0] == b"lost":
+        raise ConflictError(
+            f"what was to take the place of thread {thread_id!r} is gone or incomplete: expired, evicted, or another "
+            "overwriting came between. The thread was left alone; try again."
+        )
+    core.forget(thread_id)
+    yield from _forget_runs(core, thread_id, reply[1])
+
+
+def _forget_runs(core: Core, thread_id: str, runs: list[bytes]) -> Program[None]:
+    """Drop the old thread's runs from the index, but for those that the new one has, too."""
+    if not runs:
+        return
+    name = thread_id.encode()
+    (kept,) = yield Batch((Command(("SMEMBERS", core.layout.thread(thread_id)[8])),))
+    gone = sorted(set(runs) - set(kept))
+    calls = [Command(("ZREM", core.layout.run_index(core.layout.shard_of(run)), run + name)) for run in gone]
+    if calls:
+        yield Batch(tuple(calls))

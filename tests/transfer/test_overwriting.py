@@ -1,0 +1,271 @@
+"""Overwriting a thread: the old one stays whole until the new one takes its place, whatever happens in between."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+
+from langgraph_portable_checkpoint import PortableRedisSaver, copy_threads, errors, import_thread, verify_thread
+from langgraph_portable_checkpoint.storage.layout import Layout
+from langgraph_portable_checkpoint.transfer import copying as copying_module
+from langgraph_portable_checkpoint.transfer.backup import backup
+from langgraph_portable_checkpoint.transfer.restoring import restore
+from tests.saver.between import Between
+from tests.saver.checkpoints import checkpoint, config, metadata
+from tests.servers import Cluster, Room
+from tests.transfer.threads import contents, put_chain, sqlite
+
+HISTORY = {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "there"}]}
+
+
+class Died(BaseException):
+    """The process is no more."""
+
+
+def newer(saver: Any) -> Any:
+    """Put what is to take the old thread's place."""
+    put_chain(saver, "t", turns=4)
+    return saver
+
+
+def older(saver: Any) -> None:
+    saver.put(config("t"), checkpoint({"old": list(range(50))}), metadata(run_id="old"), {"old": 1})
+    put_chain(saver, "t", turns=1)
+
+
+@dataclass
+class Way:
+    """A way to overwrite thread t, and how to tell that it has been."""
+
+    overwrite: Callable[[Any], Any]
+    is_done: Callable[[Any], bool]
+
+
+def _moving(source: Any, overwrite: Callable[[Any], Any]) -> Way:
+    return Way(overwrite, lambda saver: repr(contents(saver, "t")) == repr(contents(source, "t")))
+
+
+def _stored(server: Room) -> Any:
+    return newer(PortableRedisSaver.from_url(server.url, prefix=f"{server.prefix}-source"))
+
+
+def restoring(server: Room) -> Way:
+    file, source = io.BytesIO(), _stored(server)
+    backup(source, file)
+    return _moving(source, lambda saver: restore(saver, io.BytesIO(file.getvalue()), on_existing="overwrite"))
+
+
+def copying_stored(server: Room) -> Way:
+    source = _stored(server)
+    return _moving(source, lambda saver: copy_threads(source, saver, on_existing="overwrite"))
+
+
+def copying(_: Room) -> Way:
+    source = newer(InMemorySaver())
+    return _moving(source, lambda saver: copy_threads(source, saver, on_existing="overwrite"))
+
+
+def importing(_: Room) -> Way:
+    def done(saver: Any) -> bool:
+        return [len(found.checkpoint["channel_values"].get("messages", ())) for found in saver.list(config("t"))] == [2]
+
+    return Way(lambda saver: import_thread(saver, "t", HISTORY, "anthropic", on_existing="overwrite"), done)
+
+
+WAYS = (restoring, copying_stored, copying, importing)
+
+
+class Scene:
+    """A server with the old thread, which can be put back, and savers that are cut at a chosen call."""
+
+    def __init__(self, server: Room, client: Any) -> None:
+        self.server, self.client = server, client
+        older(self.saver())
+        self.kept = {key: client.dump(key) for key in self.keys()}
+        self.old = repr(contents(self.saver(), "t"))
+
+    def saver(self, before: Callable[[int], Any] = lambda _: None) -> Any:
+        return PortableRedisSaver(client=Between(self.client, before), prefix=self.server.prefix)
+
+    def keys(self) -> list[bytes]:
+        return list(self.client.scan_iter(match=f"{self.server.prefix}:*", count=1000))
+
+    def put_back(self) -> None:
+        self.client.delete(*self.keys())
+        for key, data in self.kept.items():
+            self.client.restore(key, 0, data)
+
+    def is_old(self) -> bool:
+        return repr(contents(self.saver(), "t")) == self.old
+
+    def sound(self) -> bool:
+        listed = [info.thread_id for info in self.saver().threads()] == ["t"]
+        return listed and not [finding for finding in verify_thread(self.saver(), "t") if finding.severity == "error"]
+
+
+@pytest.fixture
+def scene(server: Room) -> Any:
+    with server.client() as client:
+        yield Scene(server, client)
+
+
+def dying_at(moment: int) -> Callable[[int], None]:
+    def die(call: int) -> None:
+        if call == moment:
+            raise Died
+
+    return die
+
+
+@pytest.mark.parametrize("make", WAYS)
+def test_old_thread_is_whole_until_the_new_one_is(server: Room, scene: Scene, make: Callable[[Room], Way]) -> None:
+    way, still_old = make(server), 0
+    for moment in range(100):
+        scene.put_back()
+        try:
+            way.overwrite(scene.saver(dying_at(moment)))
+        except Died:
+            assert scene.is_old() or way.is_done(scene.saver()), f"neither old nor new when cut before call {moment}"
+            still_old += scene.is_old()
+            assert scene.sound()
+            way.overwrite(scene.saver())
+        assert way.is_done(scene.saver())
+        assert scene.sound()
+        if scene.client.exists(*Layout(server.prefix, staging=True).thread("t")) == 0 and moment > still_old + 1:
+            break
+    assert still_old > 2
+
+
+@pytest.mark.parametrize("make", WAYS)
+def test_what_is_staged_expires_and_is_no_part_of_the_thread(
+    server: Room, scene: Scene, make: Callable[[Room], Way]
+) -> None:
+    staging = Layout(server.prefix, staging=True).thread("t")
+    seen = 0
+
+    def look(_: int) -> None:
+        nonlocal seen
+        there = [key for key in staging if scene.client.exists(key)]
+        assert all(scene.client.pttl(key) > 0 for key in there), "it must not outlive a process that died"
+        seen += bool(there)
+
+    make(server).overwrite(scene.saver(look))
+    assert seen
+    assert scene.client.exists(*staging) == 0
+
+
+@pytest.mark.parametrize("make", WAYS)
+def test_a_thread_that_goes_on_meanwhile_is_not_overwritten(
+    server: Room, scene: Scene, make: Callable[[Room], Way]
+) -> None:
+    said, staging = [], Layout(server.prefix, staging=True).thread("t")
+
+    def go_on(_: int) -> None:
+        if not said and scene.client.exists(*staging):
+            said.append(scene.saver().put(config("t"), checkpoint({"said": 1}), metadata(), {"said": 9}))
+
+    with pytest.raises(errors.ThreadExistsError):
+        make(server).overwrite(scene.saver(go_on))
+    assert scene.saver().get_tuple(said[0]) is not None
+    assert scene.sound()
+
+
+@pytest.mark.parametrize("make", WAYS)
+def test_a_full_server_keeps_the_old_thread(server: Room, scene: Scene, make: Callable[[Room], Way]) -> None:
+    way = make(server)
+    scene.client.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(errors.ServerFullError):
+            way.overwrite(scene.saver())
+    finally:
+        scene.client.config_set("maxmemory", 0)
+    assert scene.is_old()
+
+
+@pytest.mark.parametrize("ttl", [None, 0, 300])
+@pytest.mark.parametrize("make", [restoring, copying_stored])
+def test_the_new_thread_lives_as_long_as_it_is_to(server: Room, scene: Scene, make: Any, ttl: int | None) -> None:
+    with PortableRedisSaver.from_url(server.url, prefix=f"{server.prefix}-source") as source:
+        newer(source)
+        if ttl is not None:
+            source.persist("t") if ttl == 0 else source.expire("t", ttl)
+        file = io.BytesIO()
+        backup(source, file)
+        saver = PortableRedisSaver(client=scene.client, prefix=server.prefix, ttl_seconds=1000)
+        if make is restoring:
+            restore(saver, io.BytesIO(file.getvalue()), on_existing="overwrite")
+        else:
+            copy_threads(source, saver, on_existing="overwrite")
+    left = {scene.client.ttl(key) for key in Layout(server.prefix).thread("t") if scene.client.exists(key)}
+    assert {-1 if each == -1 else -(-each // 100) for each in left} == {{None: 10, 0: -1, 300: 3}[ttl]}
+
+
+def test_the_old_threads_runs_are_forgotten(scene: Scene) -> None:
+    way = copying(scene.server)
+    way.overwrite(scene.saver())
+    indexed = [scene.client.zrange(Layout(scene.server.prefix).run_index(shard), 0, -1) for shard in range(64)]
+    assert sum(map(len, indexed)) == len(scene.client.smembers(Layout(scene.server.prefix).thread("t")[8]))
+
+
+@pytest.mark.parametrize("name", ["restore", "copy"])
+def test_a_sealed_thread_is_overwritten_by_a_sealed_one(server: Room, name: str) -> None:
+    options: Any = {"serde": EncryptedSerializer.from_pycryptodome_aes(key=b"k" * 32)}
+    with (
+        PortableRedisSaver.from_url(server.url, prefix=f"{server.prefix}-source", **options) as source,
+        PortableRedisSaver.from_url(server.url, prefix=server.prefix, **options) as target,
+    ):
+        newer(source)
+        older(target)
+        if name == "restore":
+            file = io.BytesIO()
+            backup(source, file)
+            restore(target, io.BytesIO(file.getvalue()), on_existing="overwrite")
+        else:
+            copy_threads(source, target, on_existing="overwrite")
+        assert repr(contents(target, "t")) == repr(contents(source, "t"))
+
+
+def test_a_cluster_overwrites_within_the_threads_slot(cluster: Cluster) -> None:
+    with PortableRedisSaver.from_url(cluster.url, cluster=True, prefix="over") as saver:
+        older(saver)
+        source = newer(InMemorySaver())
+        copy_threads(source, saver, on_existing="overwrite")
+        assert repr(contents(saver, "t")) == repr(contents(source, "t"))
+
+
+def test_a_copy_that_does_not_compare_equal_leaves_the_old_thread(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def finding(sources: Any) -> Any:
+        yield from ()
+        return [(next(iter(sources)), "is another")]
+
+    monkeypatch.setattr(copying_module, "comparer_of", lambda *_: finding)
+    report = copy_threads(newer(InMemorySaver()), scene.saver(), on_existing="overwrite")
+    assert (report.copied, report.skipped, report.equal, report.checkpoints) == (0, 1, False, 0)
+    assert scene.is_old()
+    assert scene.client.exists(*Layout(scene.server.prefix, staging=True).thread("t")) == 0
+
+
+def test_a_saver_of_others_keeps_its_thread_when_the_source_cannot_be_read() -> None:
+    target, source = sqlite(), newer(InMemorySaver())
+    older(target)
+    before = repr(contents(target, "t"))
+    real = source.get_tuple
+
+    def failing(where: Any) -> Any:
+        if where["configurable"].get("checkpoint_id"):
+            raise OSError("the disk is gone")
+        return real(where)
+
+    source.get_tuple = failing
+    source.list = lambda *args, **options: iter(())
+    with pytest.raises(OSError, match="the disk is gone"):
+        copy_threads(source, target, ["t"], on_existing="overwrite")
+    assert repr(contents(target, "t")) == before
