@@ -89,6 +89,11 @@ class Opened:
     entries: list[Entry] | None = None
 
 
+def opened_message(envelope: Any, prototype: Prototype, *, size_bytes: int) -> Opened:
+    """Make what opening a message without media would give, from what is known of it."""
+    return Opened(MESSAGE, (), envelope, size_bytes + OVERHEAD_BYTES, prototype=prototype)
+
+
 def _opened(parsed: Parsed, size_bytes: int) -> Opened:
     body = parsed.body
     wires = body[-1] if isinstance(body, list) and len(body) == {BLOB: 3, MESSAGE: 2}.get(parsed.kind) else ()

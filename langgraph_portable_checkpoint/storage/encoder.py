@@ -18,7 +18,7 @@ from ..errors import MediaTooLargeError, UnserializableValueError
 from .codec import BLOB_WIRE, CHUNK, CHUNKED, DICT, LIST, STRICT, ValueCodec, id_to_wire, native_encode
 from .items import BLOB, INNER, LEAF, MESSAGE, Secrets, media_ref, pack_item, refs_of
 from .known import Flat, KnownMessages, flatten_all
-from .messages import STANDARD, fingerprint, is_heavy, name_of_taken, sha256_of
+from .messages import STANDARD, Prototype, fingerprint, foreseen, is_heavy, name_of_taken, sha256_of
 from .named_media import with_names, without_names
 from .sequences import EMPTY, Entry, Sequenced, sequence
 
@@ -52,6 +52,8 @@ class Sink:
     """By ref."""
     records: list[dict[str, Any]] = field(default_factory=list)
     """What the media table says of them, once it is known where they go."""
+    foreseen: dict[bytes, tuple[Any, Prototype]] = field(default_factory=dict)
+    """By digest, the envelopes among these items that need not be opened to know what they will be read as."""
     reports: list[dict[str, Any]] = field(default_factory=list)
     """What the media policy could not keep as it was."""
 
@@ -296,7 +298,10 @@ class Encoder:
         if not self.codec.native and not self._agrees(message):
             return self._blob_of_message(message)
         if not holes:
-            return Entry(None, (self.add_item(MESSAGE, (), envelope),))
+            digest = self.add_item(MESSAGE, (), envelope)
+            if self.codec.native and digest in self.sink.items and (prototype := foreseen(message)) is not None:
+                self.sink.foreseen[digest] = (envelope, prototype)
+            return Entry(None, (digest,))
         wires, refs = self._holes(holes)
         if without_names(envelope, wires) != envelope:
             return self._blob_of_message(message)  # it holds what reading would take for a name of ours

@@ -54,6 +54,7 @@ STANDARD: Final = frozenset(
 """Classes whose instances hold nothing but their fields."""
 
 _ATOMS: Final = frozenset({str, int, float, bool, type(None), bytes})
+_TEXT_OR_NONE: Final = frozenset({str, type(None)})
 # The options of LangGraph's own encoder.
 OPTIONS: Final = (
     ormsgpack.OPT_NON_STR_KEYS
@@ -173,6 +174,70 @@ class Prototype:
             fields[name] = ormsgpack.unpackb(packed)
         for name, value in self.trees:
             fields[name] = _copy_tree(value)
+
+
+_FORESEEN: Final[dict[type, tuple[str, tuple[str, ...]]]] = {
+    kind: (kind.model_fields["type"].default, tuple(kind.model_fields))
+    for kind in (AIMessage, HumanMessage, SystemMessage, ToolMessage)
+}
+"""The type and the fields, in order, of messages that are read back as they were."""
+_CALL: Final = ("name", "args", "id", "type")
+_USAGE: Final = ("input_tokens", "output_tokens", "total_tokens")
+
+
+def foreseen(message: BaseMessage) -> Prototype | None:
+    """Make the prototype that reading a message back would give, where that is certain; None for other messages.
+
+    It is where LangChain's constructor, given the message's fields, changes none of them.
+    """
+    fields = message.__dict__
+    type_, names = _FORESEEN.get(type(message), (None, ()))
+    if tuple(fields) != names or fields["type"] != type_ or message.__pydantic_extra__ or not _stays(fields):
+        return None
+    try:
+        ormsgpack.packb(fields)
+    except TypeError:  # half of a surrogate pair, or an integer of more than 64 bits
+        return None
+    prototype = Prototype(message)
+    prototype.shape = _shape(type(message), frozenset(names), prototype.shape.empty)
+    return prototype
+
+
+def _stays(fields: dict[str, Any]) -> bool:
+    usage = fields.get("usage_metadata")
+    return (
+        type(fields["content"]) is type(fields["type"]) is type(fields.get("status", "")) is str
+        and type(fields["additional_kwargs"]) is type(fields["response_metadata"]) is dict
+        and _is_plain(fields["additional_kwargs"])
+        and _is_plain(fields["response_metadata"])
+        and "tool_calls" not in fields["additional_kwargs"]
+        and type(fields["name"]) in _TEXT_OR_NONE
+        and type(fields["id"]) in _TEXT_OR_NONE
+        and _calls_stay(fields.get("tool_calls", []))
+        and type(fields.get("invalid_tool_calls", [])) is list
+        and not fields.get("invalid_tool_calls")
+        and (usage is None or _usage_stays(usage))
+        and type(fields.get("tool_call_id", "")) is str
+        and fields.get("artifact") is None
+        and fields.get("status", "success") in ("success", "error")
+    )
+
+
+def _usage_stays(usage: Any) -> bool:
+    return type(usage) is dict and tuple(usage) == _USAGE and all(type(count) is int for count in usage.values())
+
+
+def _calls_stay(calls: Any) -> bool:
+    return type(calls) is list and all(
+        type(call) is dict
+        and tuple(call) == _CALL
+        and type(call["name"]) is str
+        and type(call["args"]) is dict
+        and _is_plain(call["args"])
+        and type(call["id"]) in _TEXT_OR_NONE
+        and call["type"] == "tool_call"
+        for call in calls
+    )
 
 
 def copy_all(prototypes: Sequence[Prototype], ids: Sequence[str | None]) -> list[BaseMessage]:

@@ -16,7 +16,7 @@ from ...errors import (
     WrongServerError,
 )
 from ..codec import ValueCodec
-from ..decoder import Blobs, Decoder, Items
+from ..decoder import Blobs, Decoder, Items, opened_message
 from ..effects import Batch, Command, MediaGet, MediaPut, Program, Script
 from ..encoder import Encoder, Sink
 from ..items import Parsed, Secrets, digest_of, pack
@@ -147,7 +147,8 @@ class Core:
         view.confirm(sink.media)
         view.known.confirm(sink.items)
         for digest, data in sink.items.items():
-            self.items.add(digest, data)
+            known = sink.foreseen.get(digest)
+            self.items.add(digest, data if known is None else opened_message(*known, size_bytes=len(data)))
         for ref, media in sink.media.items():
             self.blobs.put(ref, media.data)
         if self.on_stored is not None:
