@@ -26,7 +26,7 @@ from .envelope.read import read_message
 from .envelope.turn_log import StoredTurn, derive_turns
 from .envelope.turn_model import TurnMessage, TurnRecord
 from .envelope.turn_pending import InterruptedTurn, interrupted_turn_record
-from .errors import StorageError, ThreadNotFoundError, TurnInProgressError
+from .errors import StorageError, TurnInProgressError
 from .storage.layout import checked_id
 from .storage.programs import lease, reading
 from .storage.programs.reading import PAGE_TURNS, ThreadInfo
@@ -309,21 +309,6 @@ class ConversationMethods(ArchiveMethods, TruncateMethods):
             await asyncio.sleep(ttl_ms / 3000)
             with suppress(StorageError):
                 held.lost = not await self._arun(lease.renew_lease(self._core, held.thread_id, held.token, ttl_ms))
-
-    def checkpoint_of_turn(self, thread_id: str, turn: int) -> RunnableConfig:
-        """Return the config of the checkpoint at which a turn ended: a graph invoked with it starts again from there.
-
-        Nothing is destroyed: the run makes a new branch, whose head becomes the thread's.
-
-        Raises:
-            ThreadNotFoundError: there is no such thread or turn.
-        """
-        thread_id = checked_id("thread_id", thread_id)
-        page = self._run(reading.turns_page(self._core, thread_id, turn, 1, media=False, messages=False))
-        if not page.turns:
-            raise ThreadNotFoundError(f"thread {thread_id!r} has no turn {turn}; it has {page.total}.")
-        place = page.turns[0][0].record["checkpoint"]
-        return _config(thread_id, place.get("ns", ""), place.get("id"))
 
 
 def _check_deadline(held: Lease, deadline: float | None) -> None:

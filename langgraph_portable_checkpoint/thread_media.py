@@ -11,6 +11,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
+
 from .errors import MediaError, ThreadNotFoundError
 from .media.garbage import DEFAULT_GRACE, GarbageReport, acollect_garbage, collect_garbage
 from .media.references import PersistenceReport, persistence_report
@@ -80,11 +83,13 @@ class MediaMethods(UploadMethods):
         """Measure what a save of a state writes, or a thread's head holds: bytes, messages, a record per media part."""
         if not isinstance(state_or_thread_id, str):
             return persistence_report(state_or_thread_id)
-        thread_id = checked_id("thread_id", state_or_thread_id)
-        head = self.get_tuple({"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}})
-        if head is None:
-            raise ThreadNotFoundError(f"there is no thread {thread_id!r} to measure.")
-        return persistence_report(head.checkpoint["channel_values"])
+        return _report_of_head(state_or_thread_id, self.get_tuple(_head_of(state_or_thread_id)))
+
+    async def apersistence_report(self, state_or_thread_id: Any) -> PersistenceReport:
+        """Measure what a save of a state writes, or a thread's head holds; see `persistence_report`."""
+        if not isinstance(state_or_thread_id, str):
+            return persistence_report(state_or_thread_id)
+        return _report_of_head(state_or_thread_id, await self.aget_tuple(_head_of(state_or_thread_id)))
 
     def collect_media_garbage(
         self,
@@ -143,6 +148,16 @@ class MediaMethods(UploadMethods):
         for _, thread_id in (await self._arun(open_all(self._core))).waiting:
             for ref in _refs_of(await self._arun(programs.read_media(self._core, thread_id))):
                 yield ref
+
+
+def _head_of(thread_id: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": checked_id("thread_id", thread_id), "checkpoint_ns": ""}}
+
+
+def _report_of_head(thread_id: str, head: CheckpointTuple | None) -> PersistenceReport:
+    if head is None:
+        raise ThreadNotFoundError(f"there is no thread {thread_id!r} to measure.")
+    return persistence_report(head.checkpoint["channel_values"])
 
 
 def _refs_of(stored: programs.StoredMedia | None) -> Iterator[str]:

@@ -29,7 +29,7 @@ _PENDING: Final = ("branch:to:", "join:", "__start__", "__pregel_tasks")
 
 
 class TruncateMethods:
-    """`truncate_to_turn` of a saver."""
+    """Starting again from an earlier turn."""
 
     _core: Core
 
@@ -38,6 +38,28 @@ class TruncateMethods:
 
     async def _arun(self, program: Program[T]) -> T:
         raise NotImplementedError
+
+    def checkpoint_of_turn(self, thread_id: str, turn: int) -> RunnableConfig:
+        """Return the config of the checkpoint at which a turn ended: a graph invoked with it starts again from there.
+
+        Nothing is destroyed: the run makes a new branch, whose head becomes the thread's.
+
+        Raises:
+            ThreadNotFoundError: there is no such thread or turn.
+        """
+        return self._run(self._end_of_turn(checked_id("thread_id", thread_id), turn))
+
+    async def acheckpoint_of_turn(self, thread_id: str, turn: int) -> RunnableConfig:
+        """Return the config of the checkpoint at which a turn ended; see `checkpoint_of_turn`."""
+        return await self._arun(self._end_of_turn(checked_id("thread_id", thread_id), turn))
+
+    def _end_of_turn(self, thread_id: str, turn: int) -> Program[RunnableConfig]:
+        page = yield from turns_page(self._core, thread_id, turn, 1, media=False, messages=False)
+        if not page.turns:
+            raise ThreadNotFoundError(f"thread {thread_id!r} has no turn {turn}; it has {page.total}.")
+        place = page.turns[0][0].record["checkpoint"]
+        named = {"thread_id": thread_id, "checkpoint_ns": place.get("ns", ""), "checkpoint_id": place.get("id")}
+        return {"configurable": {name: value for name, value in named.items() if value is not None}}
 
     def truncate_to_turn(self, thread_id: str, turn: int) -> RunnableConfig:
         """Make a new head whose conversation ends before a turn; the next run starts that turn again.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, CheckpointTuple
@@ -19,6 +19,7 @@ from ..saver import PortableRedisSaver
 from ..storage.layout import checked_id
 from ..storage.programs import bulk, paged
 from .comparing import difference_of_tuples, parent_of
+from .copy_report import CopyReport, Difference, Outcome
 from .decoding import decoding_once
 from .inventory import BUDGET, Inventory, TaskPaths, inventory_of
 from .overwriting import Overwriting
@@ -28,9 +29,7 @@ from .verifying import Compare, comparer_of
 from .versions import Spelling, has_numbers, makes_texts, with_versions_of
 
 OnExisting = Literal["refuse", "skip", "overwrite", "as-new"]
-Outcome = Literal["copied", "completed", "unchanged", "skipped"]
 POLICIES: Final = ("refuse", "skip", "overwrite", "as-new")
-MAX_DIFFERENCES: Final = 1000
 MAX_NEW_NAMES: Final = 1000
 CHECKPOINTS_AT_ONCE: Final = 128
 WEIGHT_AT_ONCE: Final = 20_000
@@ -47,60 +46,6 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A checkpoint that does not compare equal after the copy."""
-
-    thread_id: str
-    checkpoint_ns: str
-    checkpoint_id: str
-    detail: str
-
-
-@dataclass(slots=True)
-class CopyReport:
-    """What a copy did.
-
-    Attributes:
-        copied, completed, unchanged, skipped: Threads that are new in the target, that were there in part and are whole
-            now, that were there already, and that were left alone because the target has another thread of that id, or
-            because the copy that was to take its place did not compare equal.
-        checkpoints, writes: How many were stored.
-        respelled: Threads whose channel versions were numbers and are texts now, since the target makes and needs such.
-        differences: Checkpoints that do not compare equal, with where; at most 1,000 are kept.
-        renamed: Source thread id -> target thread id, where they differ.
-    """
-
-    copied: int = 0
-    completed: int = 0
-    unchanged: int = 0
-    skipped: int = 0
-    checkpoints: int = 0
-    writes: int = 0
-    respelled: int = 0
-    differences: list[Difference] = field(default_factory=list)
-    renamed: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def threads(self) -> int:
-        """How many threads were looked at."""
-        return self.copied + self.completed + self.unchanged + self.skipped
-
-    @property
-    def equal(self) -> bool:
-        """Whether all that was compared is the same on both sides."""
-        return not self.differences
-
-    def count(self, outcome: Outcome) -> None:
-        """Count one thread."""
-        setattr(self, outcome, getattr(self, outcome) + 1)
-
-    def note(self, thread_id: str, place: Place, detail: str) -> None:
-        """Keep a difference."""
-        if len(self.differences) < MAX_DIFFERENCES:
-            self.differences.append(Difference(thread_id, place.checkpoint_ns, place.checkpoint_id, detail))
 
 
 def copy_threads(

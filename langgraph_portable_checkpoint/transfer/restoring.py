@@ -22,7 +22,8 @@ from ..storage.layout import checked_id
 from ..storage.programs import whole
 from .backup import Source
 from .compact import Numbers
-from .copying import OnExisting, OnProgress, Outcome, Progress, check_policy, new_names
+from .copy_report import Outcome
+from .copying import OnExisting, OnProgress, Progress, check_policy, new_names
 from .frames import DATA, THREAD, THREAD_END, TRAILER, Frame, FrameReader
 from .overwriting import Overwriting
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 from collections import deque
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import ERROR, INTERRUPT, RESUME, SCHEDULED
 
+from langgraph_portable_checkpoint import PortableRedisSaver
+from langgraph_portable_checkpoint.errors import ThreadNotFoundError
 from tests.proxy import Proxy
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import chain, checkpoint, config, metadata
@@ -158,3 +161,28 @@ def test_cancelled_put_is_there_whole_or_not_at_all(make_saver: SaverFactory, pr
     proxy.fault.delay_seconds = 0
     for found in make_saver().list(config("t")):
         assert len(found.checkpoint["channel_values"]["messages"]) == found.checkpoint["channel_values"]["n"] + 1
+
+
+WITHOUT_A_SERVER = {"from_url", "embedded", "get_next_version", "with_allowlist"}
+
+
+def test_whatever_asks_the_server_has_an_awaited_twin() -> None:
+    names = {name for name, value in inspect.getmembers(PortableRedisSaver, callable) if not name.startswith("_")}
+    awaited = {name for name in names if name[0] == "a" and name[1:] in names}
+    assert {name for name in names - awaited if f"a{name}" not in awaited} == WITHOUT_A_SERVER
+
+
+def test_a_threads_life_and_size_are_told_by_either_half(saver: Any, make_saver: SaverFactory, calls: Calls) -> None:
+    place = calls.put(saver, config("t"), checkpoint({"messages": [HumanMessage("hi")]}), metadata(), {"messages": 1})
+    assert calls.run(saver, "expire", "t", 500)
+    assert saver.thread_info("t").ttl_seconds == pytest.approx(500, abs=60)
+    assert calls.run(saver, "persist", "t")
+    assert saver.thread_info("t").persistent
+    assert not calls.run(saver, "persist", "unknown")
+    assert calls.run(saver, "persistence_report", "t") == saver.persistence_report(
+        saver.get_tuple(place).checkpoint["channel_values"]
+    )
+    assert calls.run(saver, "checkpoint_of_turn", "t", 0) == place
+    for name, args in (("persistence_report", ("unknown",)), ("checkpoint_of_turn", ("t", 7))):
+        with pytest.raises(ThreadNotFoundError):
+            calls.run(saver, name, *args)

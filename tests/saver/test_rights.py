@@ -16,6 +16,8 @@ import pytest
 import redis
 
 from langgraph_portable_checkpoint import PortableRedisSaver, errors, import_thread
+from langgraph_portable_checkpoint.storage.layout import THREAD_PARTS, Layout
+from langgraph_portable_checkpoint.transfer.repairing import repair
 from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.test_interruptions import OPERATIONS, made, seen
 from tests.servers import ACL_COMMANDS, BUILDS, Server, acl_rules
@@ -40,6 +42,10 @@ def _overwrite(saver: Any) -> None:
     import_thread(saver, "t", history, "anthropic", on_existing="overwrite")
 
 
+def _upload(saver: Any) -> None:
+    saver.record_upload("t", "https://example.com/1", data=b"bytes", mime_type="image/png")
+
+
 def _turn(saver: Any) -> None:
     with saver.exclusive_turn("t"):
         OPERATIONS["put"](saver)
@@ -52,6 +58,7 @@ ATTEMPTS: dict[str, Callable[[Any], Any]] = {
     "put in an exclusive turn": _turn,
     "expire as the saver says": lambda saver: saver.expire("t", None),
     "import in a thread's place": _overwrite,
+    "record_upload": _upload,
     "reading": seen,
 }
 
@@ -73,9 +80,22 @@ class Guarded:
         """Give the published rights, changed by `rules`."""
         self.admin.execute_command("ACL SETUSER", self.name, *acl_rules(PREFIX, password="secret"), *rules)
 
-    def contents(self) -> dict[bytes, bytes]:
-        """Return all keys of the prefix as they are stored."""
+    def dumps(self) -> dict[bytes, bytes]:
+        """Return what puts all keys of the prefix back."""
         return {key: self.admin.dump(key) for key in self.admin.scan_iter(match=f"{PREFIX}:*", count=1000)}
+
+    def contents(self) -> dict[bytes, Any]:
+        """Return what the keys of the prefix hold, and whether they expire."""
+        return {key: (self._value(key), self.admin.pttl(key) > 0) for key in self.dumps()}
+
+    def _value(self, key: bytes) -> Any:
+        read = {
+            b"hash": self.admin.hgetall,
+            b"zset": lambda k: self.admin.zrange(k, 0, -1, withscores=True),
+            b"set": self.admin.smembers,
+            b"string": self.admin.get,
+        }
+        return read[self.admin.type(key)](key)
 
     def put_back(self, kept: dict[bytes, bytes]) -> None:
         """Make the keys what they were."""
@@ -101,7 +121,7 @@ def _prepared(guarded: Guarded) -> tuple[dict[bytes, bytes], Any]:
     with guarded.saver(ttl_seconds=1000) as saver:
         made(saver)
         saver.persist("t")
-    return guarded.contents(), guarded.seen()
+    return guarded.dumps(), guarded.seen()
 
 
 def _refusal(attempt: Callable[[Any], Any], saver: Any) -> str | None:
@@ -116,7 +136,8 @@ def _refusal(attempt: Callable[[Any], Any], saver: Any) -> str | None:
 @pytest.mark.parametrize("name", ATTEMPTS)
 def test_lacking_any_command_an_operation_is_done_whole_or_refused_whole(guarded: Guarded, name: str) -> None:
     kept, before = _prepared(guarded)
-    refused = set()
+    guarded.put_back(kept)
+    stored, refused = guarded.contents(), set()
     for command in USED:
         guarded.put_back(kept)
         guarded.rule()
@@ -127,12 +148,40 @@ def test_lacking_any_command_an_operation_is_done_whole_or_refused_whole(guarded
                 continue
             assert f"+{command}" in told, f"the error must name {command}"
             refused.add(command)
-            if guarded.contents() != kept:
+            if guarded.contents() != stored:
                 assert guarded.seen() == before, f"half done without {command}"
     assert {"eval", "evalsha"} & refused
     assert refused != set(USED)
     if name == "put":
         assert WRITING & refused == WRITING - {"hdel", "zrem", "set", "unlink"}
+
+
+def _repair(saver: Any) -> None:
+    list(repair(saver, ["t"], dry_run=False))
+
+
+def test_a_repair_that_lacks_a_command_mends_all_or_nothing(guarded: Guarded) -> None:
+    """Of a thread that has lost its index, with a tombstone that never goes, and keys that do not expire together."""
+    _prepared(guarded)
+    keys = dict(zip(THREAD_PARTS, Layout(PREFIX).thread("t"), strict=True))
+    guarded.admin.delete(keys["index"])
+    guarded.admin.set(keys["gone"], "0")
+    guarded.admin.hset(keys["writes"], "x", "")
+    damaged, stored, refused = guarded.dumps(), guarded.contents(), set()
+    with guarded.saver() as saver:
+        _repair(saver)
+    mended = guarded.contents()
+    for command in USED:
+        guarded.put_back(damaged)
+        guarded.rule(f"-{command}")
+        with guarded.saver() as saver:
+            told = _refusal(_repair, saver)
+        if told is not None:
+            assert f"+{command}" in told
+            refused.add(command)
+            assert guarded.contents() in (stored, mended), f"half mended without {command}"
+    assert {"zadd", "hdel", "pexpire", "hkeys"} <= refused
+    assert mended != stored
 
 
 @pytest.mark.parametrize("name", ["first put", "first put_writes"])
@@ -147,11 +196,13 @@ def test_lacking_a_key_pattern_nothing_is_stored(guarded: Guarded, name: str, pa
     }[part]
     if part == "read only" and guarded.server.build.name == "redis-6.2":
         patterns = [f"~{PREFIX}:1:*:items"]  # rights to read alone came with Redis 7
+    guarded.put_back(kept)
+    stored = guarded.contents()
     with guarded.saver() as saver:
         guarded.rule("resetkeys", *patterns)
         with pytest.raises(errors.ServerReadOnlyError, match=f"~{PREFIX}:\\*"):
             ATTEMPTS[name](saver)
-        assert guarded.contents() == kept
+        assert guarded.contents() == stored
         guarded.rule()
         ATTEMPTS[name](saver)
     assert guarded.seen() != before or name == "first put_writes"
@@ -178,9 +229,10 @@ def test_the_published_rights_are_enough_for_every_operation(guarded: Guarded) -
 
 @pytest.mark.parametrize("command", CONNECTING)
 def test_lacking_what_connecting_takes_is_told_or_not_needed(guarded: Guarded, command: str) -> None:
-    kept, _ = _prepared(guarded)
+    _prepared(guarded)
+    stored = guarded.contents()
     old = guarded.server.build.name == "redis-6.2"  # takes commands away whole
     guarded.rule(f"-{command.partition('|')[0] if old else command}")
     with guarded.saver() as saver:
         told = _refusal(OPERATIONS["put"], saver)
-        assert told is None or (len(told.split()) > 5 and guarded.contents() == kept)
+        assert told is None or (len(told.split()) > 5 and guarded.contents() == stored)

@@ -13,8 +13,9 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph_portable_checkpoint.errors import ThreadNotFoundError
 from langgraph_portable_checkpoint.media.policy import MediaPolicy
 from langgraph_portable_checkpoint.storage.layout import Layout
-from langgraph_portable_checkpoint.transfer.checking import Finding, averify_thread, verify, verify_thread
+from langgraph_portable_checkpoint.transfer.checking import averify_thread, verify, verify_thread
 from langgraph_portable_checkpoint.transfer.copying import copy_threads
+from langgraph_portable_checkpoint.transfer.findings import Finding
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.graphs import SCENARIOS, Play

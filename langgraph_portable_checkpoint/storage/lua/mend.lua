@@ -15,7 +15,7 @@ end
 check_types()
 if not dry then
   check_rights('UNLINK', 'ZREM', 'HDEL', 'ZADD', 'HSET', 'PEXPIRE', 'PERSIST')
-  check_rights('PTTL', 'HEXISTS', 'HKEYS', 'HMGET', 'HGET', 'HSTRLEN', 'ZRANGE')
+  check_rights('EXISTS', 'PTTL', 'HEXISTS', 'HKEYS', 'HMGET', 'HGET', 'HSTRLEN', 'ZRANGE')
 end
 for i = 10, 11 do
   if redis.call('PTTL', KEYS[i]) == -1 then act('gone', tostring(i), function() redis.call('PEXPIRE', KEYS[i], HOUR) end) end

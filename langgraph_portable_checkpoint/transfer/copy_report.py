@@ -1,0 +1,65 @@
+"""What a copy of threads says of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from .steps import Place
+
+Outcome = Literal["copied", "completed", "unchanged", "skipped"]
+MAX_DIFFERENCES: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A checkpoint that does not compare equal after the copy."""
+
+    thread_id: str
+    checkpoint_ns: str
+    checkpoint_id: str
+    detail: str
+
+
+@dataclass(slots=True)
+class CopyReport:
+    """What a copy did.
+
+    Attributes:
+        copied, completed, unchanged, skipped: Threads that are new in the target, that were there in part and are whole
+            now, that were there already, and that were left alone because the target has another thread of that id, or
+            because the copy that was to take its place did not compare equal.
+        checkpoints, writes: How many were stored.
+        respelled: Threads whose channel versions were numbers and are texts now, since the target makes and needs such.
+        differences: Checkpoints that do not compare equal, with where; at most 1,000 are kept.
+        renamed: Source thread id -> target thread id, where they differ.
+    """
+
+    copied: int = 0
+    completed: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    checkpoints: int = 0
+    writes: int = 0
+    respelled: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def threads(self) -> int:
+        """How many threads were looked at."""
+        return self.copied + self.completed + self.unchanged + self.skipped
+
+    @property
+    def equal(self) -> bool:
+        """Whether all that was compared is the same on both sides."""
+        return not self.differences
+
+    def count(self, outcome: Outcome) -> None:
+        """Count one thread."""
+        setattr(self, outcome, getattr(self, outcome) + 1)
+
+    def note(self, thread_id: str, place: Place, detail: str) -> None:
+        """Keep a difference."""
+        if len(self.differences) < MAX_DIFFERENCES:
+            self.differences.append(Difference(thread_id, place.checkpoint_ns, place.checkpoint_id, detail))
