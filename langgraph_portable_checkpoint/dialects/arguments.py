@@ -21,16 +21,15 @@ def read_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
     An empty text means no arguments. Anything that is no JSON object becomes an invalid_tool_call with the text as it
     was, never an error.
     """
-    block: dict[str, Any] = {"type": "tool_call", "id": call_id, "name": name}
     if isinstance(arguments, dict):
-        return {**block, "args": arguments}  # type: ignore[typeddict-item]  # built key by key
+        return {"type": "tool_call", "id": call_id, "name": name, "args": arguments}
     try:
         args = _parse(arguments) if arguments else {}
     except (ValueError, RecursionError) as error:
         reason = str(error) or type(error).__name__
         kept = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
-        return {**block, "type": "invalid_tool_call", "args": kept, "error": reason}  # type: ignore[typeddict-item]
-    return {**block, "args": args, "arguments": arguments or ""}  # type: ignore[typeddict-item]
+        return {"type": "invalid_tool_call", "id": call_id, "name": name, "args": kept, "error": reason}
+    return {"type": "tool_call", "id": call_id, "name": name, "args": args, "arguments": arguments or ""}
 
 
 def tell_invalid(envelopes: Sequence[MessageEnvelope], report: Report) -> None:
@@ -85,7 +84,9 @@ def is_sendable(value: Any) -> bool:
 def _parse(arguments: Any) -> dict[str, Any]:
     if not isinstance(arguments, str):
         raise ValueError(f"arguments are a {type(arguments).__name__}, not a text")
-    args = json.loads(arguments) if arguments.startswith("\ufeff") else _DECODER.decode(arguments)
+    args, end = _DECODER.raw_decode(arguments) if arguments.startswith("{") else (None, -1)
+    if end != len(arguments):  # `decode` deals with what stands around an object, at twice the time
+        args = json.loads(arguments) if arguments.startswith("\ufeff") else _DECODER.decode(arguments)
     if not isinstance(args, dict):
         raise ValueError(f"arguments are a JSON {type(args).__name__}, not an object")
     return args
