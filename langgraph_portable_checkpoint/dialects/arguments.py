@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 from ..envelope.model import Block, MessageEnvelope
@@ -12,7 +12,31 @@ from .number_limits import BEYOND_64_BITS, INT64
 from .plain_values import is_plain
 from .report import Placed, Report
 
-_spell: Final = json.JSONEncoder(ensure_ascii=False, default=str).encode
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, default=str)
+
+
+def _ready_encoder() -> Callable[[Any, int], Iterable[str]] | None:
+    """Return the part of `_ENCODER` that it makes anew for each text, which takes longer than a short text itself.
+
+    None where this Python has no such part. It does not look for values that hold themselves.
+    """
+    make = getattr(json.encoder, "c_make_encoder", None)
+    spell_text = getattr(json.encoder, "encode_basestring", None)
+    try:
+        return make(None, str, spell_text, None, ": ", ", ", False, False, True) if make and spell_text else None
+    except TypeError:  # another Python may make it of something else
+        return None
+
+
+_READY: Final = _ready_encoder()
+
+
+def _spell(value: Any) -> str:
+    """Spell a value as `_ENCODER.encode` does."""
+    try:
+        return _ENCODER.encode(value) if _READY is None else "".join(_READY(value, 0))
+    except RecursionError:
+        return _ENCODER.encode(value)
 
 
 def read_call(arguments: Any, *, call_id: Any, name: Any) -> Block:

@@ -73,17 +73,16 @@ class Loss:
         target: str = "",
     ) -> None:
         # A frozen class sets its fields one by one through object; an export may have a loss for every message.
-        self.__dict__.update(
-            rule=rule,
-            kind=kind,
-            action=action,
-            turn=turn,
-            message=message,
-            path=path,
-            detail=detail,
-            origin=origin,
-            target=target,
-        )
+        fields = self.__dict__
+        fields["rule"] = rule
+        fields["kind"] = kind
+        fields["action"] = action
+        fields["turn"] = turn
+        fields["message"] = message
+        fields["path"] = path
+        fields["detail"] = detail
+        fields["origin"] = origin
+        fields["target"] = target
 
     def __str__(self) -> str:
         where = "history" if self.message is None else f"message {self.message}"

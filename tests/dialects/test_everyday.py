@@ -16,6 +16,7 @@ from langchain_core.messages import messages_to_dict
 from langgraph_portable_checkpoint import export_messages, import_messages
 from langgraph_portable_checkpoint.dialects import (
     anthropic_write,
+    arguments,
     bedrock,
     bedrock_write,
     chat_write,
@@ -265,6 +266,26 @@ VALUES = st.recursive(
 def test_everyday_values_are_what_json_holds(value: Any) -> None:
     if is_everyday(value):
         assert json.loads(json.dumps(value, ensure_ascii=False, allow_nan=False).encode()) == value
+
+
+def spelled(spell: Callable[[Any], str], value: Any) -> str:
+    try:
+        return spell(value)
+    except (TypeError, ValueError) as error:
+        return repr(error)
+
+
+@given(VALUES)
+def test_arguments_are_spelled_as_an_encoder_of_their_own_spells_them(value: Any) -> None:
+    encoder = json.JSONEncoder(ensure_ascii=False, default=str)
+    assert spelled(arguments._spell, value) == spelled(encoder.encode, value)
+
+
+def test_arguments_that_hold_themselves_are_refused_as_such() -> None:
+    value: dict[str, Any] = {}
+    value["own"] = [value]
+    assert spelled(arguments._spell, value) == "ValueError('Circular reference detected')"
+    assert spelled(arguments._spell, {"a": [1, {"b": "ü"}]}) == '{"a": [1, {"b": "ü"}]}'
 
 
 def test_values_nested_beyond_everyday_are_left_to_a_trial() -> None:
