@@ -98,7 +98,7 @@ class Everything(normalise.Traits):
 def without_first_rows(patch: pytest.MonkeyPatch) -> None:
     """Switch the first rows off."""
     patch.setattr(normalise, "Traits", Everything)
-    patch.setattr(parts.Parts, "stays", lambda self, envelope: False)
+    patch.setattr(parts.Parts, "_lets_be", lambda self, block, answers: False)
     patch.setattr(pairing, "_in_order", lambda conversation: None)
     patch.setattr(langchain, "everyday_dict", lambda envelope: None)
     for module in (anthropic_write, bedrock_write, chat_write, mistral_write, responses_write):
