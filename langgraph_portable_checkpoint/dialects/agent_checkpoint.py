@@ -203,7 +203,7 @@ def _read(line: Line, options: ImportOptions, problems: Problems) -> Iterator[Me
     if api == MESSAGES:
         found = read_anthropic({**value, "role": value.get("role")}, path, origin=origin, problems=problems)
     else:
-        messages = (read_chat(one, path, origin=origin, problems=problems) for one in _chat_messages(value))
+        messages = [read_chat(one, path, origin=origin, problems=problems) for one in _chat_messages(value)]
         found = [envelope for envelope in messages if envelope is not None]
     for envelope in found:
         own = envelope if origin.get("api") == api else _spelled_anew(envelope)
@@ -212,7 +212,7 @@ def _read(line: Line, options: ImportOptions, problems: Problems) -> Iterator[Me
 
 def _spelled_anew(envelope: MessageEnvelope) -> MessageEnvelope:
     """Take away the raw form of blocks: the line spells them as another API than the one that the message came from."""
-    if not any("raw" in block for block in envelope["content"]):
+    if not [block for block in envelope["content"] if "raw" in block]:
         return envelope
     return {**envelope, "content": [without_raw(block) for block in envelope["content"]]}
 
@@ -236,18 +236,18 @@ def _is_anthropic(value: Mapping[str, Any]) -> bool:
     )
 
 
-def _chat_messages(value: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _chat_messages(value: Mapping[str, Any]) -> list[dict[str, Any]]:
     message = {"role": value.get("role"), "content": value.get("content")}
     if value.get("tool_calls") is not None:
         message["tool_calls"] = value["tool_calls"]
     results = value.get("tool_results")
     if value.get("role") != "tool" or not isinstance(results, list) or not results:
-        yield message
-        return
-    for result in results:
-        fields = result if isinstance(result, (dict, Mapping)) else {}
-        content = fields.get("content", value.get("content"))
-        yield {**message, "content": content, "tool_call_id": fields.get("tool_call_id")}
+        return [message]
+    answers = [result if isinstance(result, (dict, Mapping)) else {} for result in results]
+    return [
+        {**message, "content": one.get("content", message["content"]), "tool_call_id": one.get("tool_call_id")}
+        for one in answers
+    ]
 
 
 def _origin(value: Mapping[str, Any], options: ImportOptions) -> Origin:

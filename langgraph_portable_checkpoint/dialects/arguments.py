@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 from ..envelope.model import Block, MessageEnvelope
@@ -12,7 +12,31 @@ from .number_limits import BEYOND_64_BITS, INT64
 from .plain_values import is_plain
 from .report import Placed, Report
 
-_spell: Final = json.JSONEncoder(ensure_ascii=False, default=str).encode
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, default=str)
+
+
+def _ready_encoder() -> Callable[[Any, int], Iterable[str]] | None:
+    """Return the part of `_ENCODER` that it makes anew for each text, which takes longer than a short text itself.
+
+    None where this Python has no such part. It does not look for values that hold themselves.
+    """
+    make = getattr(json.encoder, "c_make_encoder", None)
+    spell_text = getattr(json.encoder, "encode_basestring", None)
+    try:
+        return make(None, str, spell_text, None, ": ", ", ", False, False, True) if make and spell_text else None
+    except TypeError:  # another Python may make it of something else
+        return None
+
+
+_READY: Final = _ready_encoder()
+
+
+def _spell(value: Any) -> str:
+    """Spell a value as `_ENCODER.encode` does."""
+    try:
+        return _ENCODER.encode(value) if _READY is None else "".join(_READY(value, 0))
+    except RecursionError:
+        return _ENCODER.encode(value)
 
 
 def read_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
@@ -21,16 +45,15 @@ def read_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
     An empty text means no arguments. Anything that is no JSON object becomes an invalid_tool_call with the text as it
     was, never an error.
     """
-    block: dict[str, Any] = {"type": "tool_call", "id": call_id, "name": name}
     if isinstance(arguments, dict):
-        return {**block, "args": arguments}  # type: ignore[typeddict-item]  # built key by key
+        return {"type": "tool_call", "id": call_id, "name": name, "args": arguments}
     try:
         args = _parse(arguments) if arguments else {}
     except (ValueError, RecursionError) as error:
         reason = str(error) or type(error).__name__
         kept = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
-        return {**block, "type": "invalid_tool_call", "args": kept, "error": reason}  # type: ignore[typeddict-item]
-    return {**block, "args": args, "arguments": arguments or ""}  # type: ignore[typeddict-item]
+        return {"type": "invalid_tool_call", "id": call_id, "name": name, "args": kept, "error": reason}
+    return {"type": "tool_call", "id": call_id, "name": name, "args": args, "arguments": arguments or ""}
 
 
 def tell_invalid(envelopes: Sequence[MessageEnvelope], report: Report) -> None:
@@ -85,7 +108,9 @@ def is_sendable(value: Any) -> bool:
 def _parse(arguments: Any) -> dict[str, Any]:
     if not isinstance(arguments, str):
         raise ValueError(f"arguments are a {type(arguments).__name__}, not a text")
-    args = json.loads(arguments) if arguments.startswith("\ufeff") else _DECODER.decode(arguments)
+    args, end = _DECODER.raw_decode(arguments) if arguments.startswith("{") else (None, -1)
+    if end != len(arguments):  # `decode` deals with what stands around an object, at twice the time
+        args = json.loads(arguments) if arguments.startswith("\ufeff") else _DECODER.decode(arguments)
     if not isinstance(args, dict):
         raise ValueError(f"arguments are a JSON {type(args).__name__}, not an object")
     return args

@@ -89,9 +89,11 @@ def _decoded(key: str, value: Any) -> Any:
     return value if key in ("input", "json") else with_bytes(value)
 
 
-def block_of(native: Native) -> Block:
+def block_of(native: Mapping[str, Any]) -> Block:
     """Read one content block that is not a tool result; one of unknown shape becomes non_standard."""
-    native = with_bytes(native)
+    if len(native) == 1 and isinstance(native.get("text"), str):
+        return {"type": "text", "text": native["text"], "raw": {**native}}
+    native = with_bytes(dict(native))
     key = next(iter(native), "") if len(native) == 1 else ""
     reader = _READERS.get(key)
     block = reader(native[key]) if reader else None

@@ -34,17 +34,27 @@ def problems_of(system: Any, messages: Any, *, plain: bool) -> list[str]:
     if not isinstance(messages, list):
         return [*found, f"messages: is {type(messages).__name__}, not a list"]
     for index, message in enumerate(messages):
-        found += _message_problems(message, f"messages[{index}]", plain=plain)
+        if not plain or not _is_sound(message):
+            found += _message_problems(message, f"messages[{index}]", plain=plain)
     if not messages and not system:
         found.append("messages: is empty")
     return found
+
+
+def _is_sound(message: Any) -> bool:
+    """True for a message in which `_message_problems` finds nothing; False says nothing."""
+    content = message.get("content") if type(message) is dict else None
+    return type(content) is list and message.get("role") in _ROLES and {*map(type, content)} <= {dict}
+
+
+_ROLES: Final = ("user", "assistant", "system")
 
 
 def _message_problems(message: Any, path: str, *, plain: bool) -> Iterator[str]:
     if not isinstance(message, (dict, Mapping)):
         yield f"{path}: is {type(message).__name__}, not a message"
         return
-    if message.get("role") not in ("user", "assistant", "system"):
+    if message.get("role") not in _ROLES:
         yield f"{path}.role: {message.get('role')!r:.40} is not user or assistant"
     content = message.get("content")
     if not isinstance(content, list):
@@ -76,7 +86,7 @@ class Reader:
             for made, envelope in enumerate(self._message(message, f"messages[{index}]")):
                 if made:
                     envelope["extras"] = {**envelope.get("extras", {}), "joined": True}
-                yield self._with_facts(envelope, facts)
+                yield self._with_facts(envelope, facts) if facts else envelope
 
     def _envelope(self, role: Any, content: list[Block]) -> MessageEnvelope:
         return {"v": ENVELOPE_VERSION, "role": role, "content": content, "origin": self.origin}
@@ -108,12 +118,12 @@ class Reader:
         """Read blocks; a cache point marks the block before it."""
         found: list[Block] = []
         for one in natives:
-            if isinstance(one, (dict, Mapping)) and set(one) == {"cachePoint"} and found:
+            if not isinstance(one, (dict, Mapping)):
+                found.append({"type": "non_standard", "value": one})
+            elif len(one) == 1 and "cachePoint" in one and found:
                 found[-1]["cache_hint"] = dict(one)
             else:
-                found.append(
-                    block_of(dict(one)) if isinstance(one, (dict, Mapping)) else {"type": "non_standard", "value": one}
-                )
+                found.append(block_of(one))
         return found
 
     def _answer(self, answer: Mapping[str, Any], path: str) -> MessageEnvelope:

@@ -45,7 +45,9 @@ def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) 
     if isinstance(text, str):
         content: list[Block] = [{"type": "text", "text": text}]
     else:
-        content = [*_reasoning(message), *_content(message, path, problems), *_calls(message, path, problems)]
+        content = [*_content(message, path, problems), *_calls(message, path, problems)]
+        if not message.keys().isdisjoint(REASONING_KEYS):
+            content = [*_reasoning(message), *content]
     envelope: MessageEnvelope = {"v": ENVELOPE_VERSION, "role": role, "content": content, "origin": origin}
     if role == "tool":
         envelope["tool_call_id"] = problems.optional_text(message.get("tool_call_id"), f"{path}.tool_call_id")

@@ -81,6 +81,8 @@ def padded(data: str) -> str:
 
 def block_of(part: Part) -> Block:
     """Read one native part that is not a function response."""
+    if len(part) == 1 and isinstance(part.get("text"), str):
+        return {"type": "text", "text": part["text"], "raw": part}
     native = camel_keys(part)
     fields = [name for name in native if name in DATA_FIELDS and native[name] is not None]
     reader = _READERS.get(fields[0]) if len(fields) == 1 else None

@@ -140,6 +140,7 @@ class Payload:
 
 
 _CONTENT_KEYS: Final = frozenset({"role", "parts"})
+_TEXT_ALONE: Final = frozenset({"text"})
 
 
 class Reader:
@@ -197,6 +198,8 @@ class Reader:
             call.setdefault("id", f"gemini_{number}_{index}")
         self.open = calls
         envelope = self._envelope("assistant", blocks, raw_content=content)
+        if not facts:
+            return envelope
         for key, value in _response_facts(facts):
             envelope[key] = value  # type: ignore[literal-required]  # keys of _response_facts
         if facts.get("modelVersion"):
@@ -211,7 +214,7 @@ class Reader:
         made = 0
         whole = {"raw_content": content}
         for index, part in enumerate(parts):
-            answer = camel_keys(part).get("functionResponse")
+            answer = None if part.keys() == _TEXT_ALONE else camel_keys(part).get("functionResponse")
             if not isinstance(answer, (dict, Mapping)):
                 other.append(block_of(part))
                 continue

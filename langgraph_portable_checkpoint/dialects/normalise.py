@@ -337,15 +337,17 @@ def _order_within(conversation: list[Placed], parts: Parts) -> list[Placed]:
         if len(content) < 2:
             out.append(placed)
             continue
-        calls = [at for at, block in enumerate(content) if block["type"] in CALL_TYPES]
+        calls: Sequence[int] = [at for at, block in enumerate(content) if block["type"] in CALL_TYPES]
         if not calls or len(calls) == len(content):
             out.append(placed)
             continue
-        others = [at for at in range(len(content)) if at not in calls]
+        others: Sequence[int] = range(calls[0])
+        if len(calls) + calls[0] < len(content):
+            others = [at for at, block in enumerate(content) if block["type"] not in CALL_TYPES]
         if target.calls_last and calls[0] < others[-1] and not _is_own(placed, target):
             parts.lose("calls_last", "reordered", placed, action="the calls were put last")
-            placed = _having_only(placed, others + calls)
-            others, calls = [*range(len(others))], [*range(len(others), len(content))]
+            placed = _having_only(placed, [*others, *calls])
+            others, calls = range(len(others)), range(len(others), len(content))
         if target.text_with_calls or (target.own_text_with_calls and _is_own(placed, target)):
             out.append(placed)
         else:

@@ -57,12 +57,12 @@ def read_message(native: Any, path: str, options: ImportOptions, problems: Probl
     if not isinstance(role, str) or not isinstance(parts, list):
         problems.add(path, "needs a role and a list of parts")
         return
-    if not _own_keys_fit(message, path, problems):
+    if not _fits_within(message) and not _own_keys_fit(message, path, problems):
         return
     other: list[Block] = []
     made = 0
     for index, part in enumerate(parts):
-        fields = problems.mapping(part, f"{path}.parts[{index}]")
+        fields = part if type(part) is dict else problems.mapping(part, f"{path}.parts[{index}]")
         if fields is not None and not isinstance(fields.get("type"), str):
             problems.add(f"{path}.parts[{index}].type", "is missing or not a text")
         if fields is None or fields.get("type") != "tool_call_response":
@@ -86,6 +86,21 @@ _OWN_KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
 """Kinds of the values under keys of ours; all others are texts."""
 
 
+def _fits_within(value: Mapping[str, Any]) -> bool:
+    """True if the values under keys of ours fit, in a message and in its parts; `_own_keys_fit` says where not."""
+    for key, item in value.items():
+        if type(item) is list and key in _WITH_PARTS:
+            for part in item:
+                if isinstance(part, (dict, Mapping)) and not _fits_within(part):
+                    return False
+        elif key.startswith(PREFIX) and not _fits(key.removeprefix(PREFIX), item):
+            return False
+    return True
+
+
+_WITH_PARTS: Final = ("parts", "response")
+
+
 def _own_keys_fit(message: Mapping[str, Any], path: str, problems: Problems) -> bool:
     """Check the values under keys of ours, which anybody may have written, in a message and in its parts."""
     before = len(problems.found)
@@ -95,7 +110,7 @@ def _own_keys_fit(message: Mapping[str, Any], path: str, problems: Problems) -> 
         for key, item in value.items():
             if key.startswith(PREFIX) and not _fits(key.removeprefix(PREFIX), item):
                 problems.add(f"{where}.{key}", f"is {type(item).__name__}, which has no meaning there")
-            if key in ("parts", "response") and isinstance(item, list):
+            if key in _WITH_PARTS and isinstance(item, list):
                 todo += [
                     (f"{where}.{key}[{at}]", part) for at, part in enumerate(item) if isinstance(part, (dict, Mapping))
                 ]
@@ -112,6 +127,10 @@ def _fits(key: str, value: Any) -> bool:
     return value is None or isinstance(value, _OWN_KINDS.get(key, str))
 
 
+_OWN_KEYS: Final = tuple((PREFIX + key, key) for key in MESSAGE_KEYS)
+_READ_KEYS: Final = frozenset({"role", "parts", "name", *(ours for ours, _ in _OWN_KEYS)})
+
+
 def _envelope(
     role: str, content: list[Block], message: Mapping[str, Any], options: ImportOptions, *, joined: bool
 ) -> MessageEnvelope:
@@ -121,11 +140,11 @@ def _envelope(
         envelope["role_detail"] = role
     if message.get("name") is not None:
         envelope["name"] = str(message["name"])
-    kept = {key: message[PREFIX + key] for key in MESSAGE_KEYS if message.get(PREFIX + key) is not None}
+    kept = {key: message[ours] for ours, key in _OWN_KEYS if message.get(ours) is not None}
     envelope.update(kept)  # type: ignore[typeddict-item]  # keys are the model's own
     if "origin" not in envelope:
         envelope["origin"] = _origin(options)
-    rest = {key: value for key, value in message.items() if key not in ("role", "parts", "name") and PREFIX not in key}
+    rest = {key: value for key, value in message.items() if key not in _READ_KEYS and PREFIX not in key}
     if rest:
         envelope["extras"] = {**envelope.get("extras", {}), NAME: rest}
     if joined:

@@ -48,11 +48,16 @@ class Parts:
 
     def fit(self, placed: Placed) -> Placed:
         """Return the message with content that the target takes; the same object if nothing changes."""
-        content = placed.envelope["content"]
+        envelope = placed.envelope
+        answers = envelope["role"] == "assistant"
         fitted: list[Block] = []
         spots: list[Spot] = []
         changed = False
-        for at, (block, spot) in enumerate(zip(content, placed.all_spots(), strict=True)):
+        for at, (block, spot) in enumerate(zip(envelope["content"], placed.all_spots(), strict=True)):
+            if self._lets_be(block, answers=answers):
+                fitted.append(block)
+                spots.append(spot)
+                continue
             found = self._block(block, placed, placed.part(at)[1])
             changed = changed or len(found) != 1 or found[0] is not block
             fitted.extend(found)
@@ -62,19 +67,21 @@ class Parts:
         return placed
 
     def stays(self, envelope: MessageEnvelope) -> bool:
-        """True for a message of everyday texts and calls, all of which `text` and `tool_call` let be.
-
-        False says nothing. One loop, since it runs over every export.
-        """
-        for block in envelope["content"]:
-            kind = block["type"]
-            if kind == "text":
-                text = block.get("text")
-                if type(text) is not str or not text or text.isspace() or (not text.isascii() and _LONE.search(text)):
-                    return False
-            elif kind != "tool_call" or envelope["role"] != "assistant" or not self._call_stays(block):
+        """True for a message of everyday texts and calls alone, all of which stay as they are; False says nothing."""
+        answers = envelope["role"] == "assistant"
+        for block in envelope["content"]:  # noqa: SIM110 - all() over a generator takes twice as long, per message
+            if not self._lets_be(block, answers=answers):
                 return False
         return True
+
+    def _lets_be(self, block: Block, *, answers: bool) -> bool:
+        """True for a text or a call that `text` or `tool_call` lets be; False says nothing."""
+        if block["type"] != "text":
+            return answers and block["type"] == "tool_call" and self._call_stays(block)
+        text = block.get("text")
+        if type(text) is not str or not text or text.isspace():
+            return False
+        return text.isascii() or not _LONE.search(text)
 
     def _call_stays(self, block: Block) -> bool:
         name, args = block.get("name"), block.get("args")
@@ -129,8 +136,8 @@ class Parts:
             return [block]
         text = block.get("reasoning") or ""
         as_text = self.options.reasoning == "text" and bool(text.strip())
-        calls = any(other["type"] == "tool_call" for other in placed.envelope["content"])
-        current = calls and self.open_turn is not None and placed.turn == self.open_turn
+        current = self.open_turn is not None and placed.turn == self.open_turn
+        current = current and any(other["type"] == "tool_call" for other in placed.envelope["content"])
         self.lose(
             "reasoning",
             "downgraded" if as_text else "dropped",
@@ -280,7 +287,7 @@ _FITS: Final[Mapping[str, _Fit]] = {
 
 
 def _reasoning_count(placed: Placed) -> int:
-    return sum(block["type"] == "reasoning" for block in placed.envelope["content"])
+    return [block["type"] for block in placed.envelope["content"]].count("reasoning")
 
 
 def _item_id(block: Block) -> Any:

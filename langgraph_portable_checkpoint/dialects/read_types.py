@@ -61,7 +61,10 @@ def _all_known(envelopes: Sequence[MessageEnvelope], kinds: set[str]) -> bool:
             return False
         for block in envelope["content"]:
             kind = block.get("type") if type(block) is dict else None
-            if type(kind) is not str or (kind, *block, *map(type, block.values())) not in _GOOD:
+            if type(kind) is not str:
+                return False
+            plain = kind == "text" and type(block.get("text")) is str and len(block) == 2 + ("raw" in block)
+            if not plain and (kind, *block, *map(type, block.values())) not in _GOOD:
                 return False
             kinds.add(kind)
     return True

@@ -73,17 +73,16 @@ class Loss:
         target: str = "",
     ) -> None:
         # A frozen class sets its fields one by one through object; an export may have a loss for every message.
-        self.__dict__.update(
-            rule=rule,
-            kind=kind,
-            action=action,
-            turn=turn,
-            message=message,
-            path=path,
-            detail=detail,
-            origin=origin,
-            target=target,
-        )
+        fields = self.__dict__
+        fields["rule"] = rule
+        fields["kind"] = kind
+        fields["action"] = action
+        fields["turn"] = turn
+        fields["message"] = message
+        fields["path"] = path
+        fields["detail"] = detail
+        fields["origin"] = origin
+        fields["target"] = target
 
     def __str__(self) -> str:
         where = "history" if self.message is None else f"message {self.message}"
@@ -139,17 +138,17 @@ class Report:
         self, rule: str, kind: LossKind, *, action: str, at: Placed | None = None, path: str = "", detail: str = ""
     ) -> None:
         """Record one loss; `at` gives turn, message and origin."""
-        origin = (at.envelope.get("origin") or {}).get("provider", "") if at else ""
+        known = at.envelope.get("origin") if at is not None else None
         self._losses.append(
             Loss(
                 rule=rule,
                 kind=kind,
                 action=action,
-                turn=at.turn if at else None,
-                message=at.index if at else None,
+                turn=None if at is None else at.turn,
+                message=None if at is None else at.index,
                 path=path,
                 detail=detail,
-                origin=origin,
+                origin=known.get("provider", "") if known else "",
                 target=self.target,
             )
         )

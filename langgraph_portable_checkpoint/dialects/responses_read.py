@@ -66,8 +66,10 @@ class ItemReader:
         if role is None:
             self.problems.add(f"{path}.role", f"{item.get('role')!r} is no role of the Responses API")
             return
-        content = list(_parts(item.get("content"), f"{path}.content", self.problems))
-        head = {key: value for key, value in item.items() if key != "content"}
+        said = item.get("content")
+        content = [_said(said)] if isinstance(said, str) else list(_parts(said, f"{path}.content", self.problems))
+        head = {**item}
+        head.pop("content", None)
         if role == "assistant":
             self._answer(content, head)
             return
@@ -86,7 +88,7 @@ class ItemReader:
         for block in content:
             if isinstance(head.get("id"), str):
                 block["id"] = head["id"]
-            block["extras"] = {**block.get("extras", {}), "item": dict(head)}
+            block["extras"] = {"item": head}
         run.extend(content)
 
     def _output(self, item: Mapping[str, Any], path: str) -> None:
@@ -95,7 +97,10 @@ class ItemReader:
         if not isinstance(call_id, str):
             self.problems.add(f"{path}.call_id", "is missing or not a text")
         known = kind in ("function_call_output", "custom_tool_call_output") and isinstance(output, (str, list))
-        content = list(_parts(output, f"{path}.output", self.problems)) if known else _told(output)
+        if isinstance(output, str) and known:
+            content = [_said(output)]
+        else:
+            content = list(_parts(output, f"{path}.output", self.problems)) if known else _told(output)
         envelope = self._append("tool", content)
         envelope["tool_call_id"] = call_id
         envelope["status"] = "success"
@@ -235,7 +240,7 @@ def _told(output: Any) -> list[Block]:
 
 def _parts(content: Any, path: str, problems: Problems) -> Iterator[Block]:
     if isinstance(content, str):
-        yield {"type": "text", "text": content}
+        yield _said(content)
         return
     if not isinstance(content, list):
         problems.add(path, f"is {type(content).__name__}, not a text or a list of parts")
@@ -244,6 +249,10 @@ def _parts(content: Any, path: str, problems: Problems) -> Iterator[Block]:
         native = problems.mapping(part, f"{path}[{at}]")
         if native is not None:
             yield _read_part(native)
+
+
+def _said(text: str) -> Block:
+    return {"type": "text", "text": text}
 
 
 def _read_part(native: Mapping[str, Any]) -> Block:

@@ -52,15 +52,13 @@ class ResponsesWriter:
 
     def write(self, conversation: Sequence[Placed]) -> dict[str, Any]:
         """Return `input`, and `instructions` where the history came with them."""
-        results = [placed for placed in conversation if placed.envelope["role"] == "tool"]
-        for placed in results:
-            self._output_types[placed.envelope.get("tool_call_id")] = self._answer_item(placed.envelope).get("type")
         for placed in conversation:
-            plain = _plain_message(placed.envelope)
-            if plain is not None:
-                self.items.append((plain, placed))
-                continue
-            for item in _WRITERS[placed.envelope["role"]](self, placed):
+            envelope = placed.envelope
+            if envelope["role"] == "tool" and ("origin" in envelope or "extras" in envelope):
+                self._output_types[envelope.get("tool_call_id")] = self._answer_item(envelope).get("type")
+        for placed in conversation:
+            items = self._plain_items(placed.envelope) or _WRITERS[placed.envelope["role"]](self, placed)
+            for item in items:
                 self.items.append((item, placed))
         self._follow_reasoning()
         self._distinct_ids()
@@ -75,6 +73,25 @@ class ResponsesWriter:
     def _is_own(self, block: Block | None, envelope: MessageEnvelope) -> bool:
         origin = (block.get("origin") if block else None) or envelope.get("origin")
         return origin is not None and origin.get("api") == API and origin.get("provider") in self.providers
+
+    def _plain_items(self, envelope: MessageEnvelope) -> list[dict[str, Any]] | None:
+        """Spell a message of one plain text and calls of which no item is known; None for any other."""
+        role = envelope["role"]
+        if role == "assistant":
+            known = text_and_calls(envelope)
+            if known is None or (known[1] and ("origin" in envelope or any("origin" in call for call in known[1]))):
+                return None
+            said = [] if known[0] is None else [{"role": role, "content": known[0]}]
+            return said + [_call(call, own=False) for call in known[1]]
+        text = plain_text(envelope)
+        if text is None:
+            return None
+        if role != "tool":
+            return None if _kept(envelope) else [{"role": _role(envelope), "content": text}]
+        call_id = envelope.get("tool_call_id")
+        if "origin" in envelope or "extras" in envelope or call_id in self._call_types:
+            return None
+        return [{"type": "function_call_output", "call_id": call_id, "output": text}]
 
     def client_message(self, placed: Placed) -> Iterator[dict[str, Any]]:
         """Spell a system or user message; items of unknown type in it stand for themselves."""
@@ -111,13 +128,6 @@ class ResponsesWriter:
 
     def assistant(self, placed: Placed) -> Iterator[dict[str, Any]]:
         """Spell the items of an assistant message in order; texts that share an id are one output message."""
-        known = text_and_calls(placed.envelope)
-        if known is not None:
-            text, calls = known
-            if text is not None:
-                yield {"role": "assistant", "content": text}
-            yield from self._single(calls, placed)
-            return
         blocks = [block for block in placed.envelope["content"] if block["type"] != "server_tool_result"]
         for key, group in groupby(blocks, key=_message_key):
             run = list(group)
@@ -234,6 +244,8 @@ class ResponsesWriter:
     def _shorten(self) -> None:
         """Cut texts at the longest that a request may hold (R12)."""
         for at, (item, placed) in enumerate(self.items):
+            if len(item) == 2 and isinstance(said := item.get("content"), str) and len(said) <= MAX_TEXT:
+                continue
             for key in ("content", "output"):
                 value = item.get(key)
                 if value is None or (isinstance(value, str) and len(value) <= MAX_TEXT):
@@ -247,9 +259,9 @@ class ResponsesWriter:
         """Make ids fit their type and be used once: an optional one goes, a required one is made (R5, R6)."""
         used: dict[str, int] = {}
         for item, placed in self.items:
-            kind = str(item.get("type", "message"))
-            if "id" not in item and kind != "reasoning":
+            if "id" not in item and item.get("type") != "reasoning":
                 continue
+            kind = str(item.get("type", "message"))
             prefix = _ID_RULES.get(kind)
             others = self.providers != {"openai"} and "id" in item
             if prefix is None or others:
@@ -271,14 +283,6 @@ class ResponsesWriter:
         item["id"] = digest_id(id_rule, str(old), occurrence=occurrence)
         kind: LossKind = "re-keyed" if old else "synthesized"
         self.lose(rule, kind, placed, action="an item got an id of its own", detail=f"{old} -> {item['id']}")
-
-
-def _plain_message(envelope: MessageEnvelope) -> dict[str, Any] | None:
-    """Spell a message of one plain text of which no item is known; None for any other."""
-    text = plain_text(envelope)
-    if text is None or envelope["role"] == "tool" or (envelope["role"] != "assistant" and _kept(envelope)):
-        return None
-    return {"role": _role(envelope), "content": text}
 
 
 def _shortened(content: Any) -> Any:

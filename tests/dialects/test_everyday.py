@@ -16,6 +16,7 @@ from langchain_core.messages import messages_to_dict
 from langgraph_portable_checkpoint import export_messages, import_messages
 from langgraph_portable_checkpoint.dialects import (
     anthropic_write,
+    arguments,
     bedrock,
     bedrock_write,
     chat_write,
@@ -97,7 +98,7 @@ class Everything(normalise.Traits):
 def without_first_rows(patch: pytest.MonkeyPatch) -> None:
     """Switch the first rows off."""
     patch.setattr(normalise, "Traits", Everything)
-    patch.setattr(parts.Parts, "stays", lambda self, envelope: False)
+    patch.setattr(parts.Parts, "_lets_be", lambda self, block, answers: False)
     patch.setattr(pairing, "_in_order", lambda conversation: None)
     patch.setattr(langchain, "everyday_dict", lambda envelope: None)
     for module in (anthropic_write, bedrock_write, chat_write, mistral_write, responses_write):
@@ -265,6 +266,26 @@ VALUES = st.recursive(
 def test_everyday_values_are_what_json_holds(value: Any) -> None:
     if is_everyday(value):
         assert json.loads(json.dumps(value, ensure_ascii=False, allow_nan=False).encode()) == value
+
+
+def spelled(spell: Callable[[Any], str], value: Any) -> str:
+    try:
+        return spell(value)
+    except (TypeError, ValueError) as error:
+        return repr(error)
+
+
+@given(VALUES)
+def test_arguments_are_spelled_as_an_encoder_of_their_own_spells_them(value: Any) -> None:
+    encoder = json.JSONEncoder(ensure_ascii=False, default=str)
+    assert spelled(arguments._spell, value) == spelled(encoder.encode, value)
+
+
+def test_arguments_that_hold_themselves_are_refused_as_such() -> None:
+    value: dict[str, Any] = {}
+    value["own"] = [value]
+    assert spelled(arguments._spell, value) == "ValueError('Circular reference detected')"
+    assert spelled(arguments._spell, {"a": [1, {"b": "ü"}]}) == '{"a": [1, {"b": "ü"}]}'
 
 
 def test_values_nested_beyond_everyday_are_left_to_a_trial() -> None:
