@@ -194,6 +194,8 @@ local function store_pairs(key, at)
   return last + 1
 end
 
+local function skip_pairs(at) return at + 1 + 2 * tonumber(ARGV[at]) end
+
 -- Mark the names of counted pairs of ARGV from position `at`; returns the position after them.
 local function mark_pairs(at, seen)
   local last = at + 2 * tonumber(ARGV[at])
@@ -203,12 +205,11 @@ end
 
 -- Tell whether something that a call builds on is not there: the server has lost what it had confirmed, as after a
 -- failover to a replica that lagged, or after a snapshot was put back. What is there brings along all that it names.
--- `at`: counted pairs of blobs, media and items that the call brings; `sent`: refs of blobs that came before;
--- push_rest(wanted, seen, at) adds the refs of what follows.
-local function builds_on_lost(at, sent, push_rest)
+-- `at`: counted pairs of media and items that the call brings, whose blobs come with their media; push_rest(wanted, seen,
+-- at) adds the refs of what follows.
+local function builds_on_lost(at, push_rest)
   local seen, wanted = {}, {}
-  for i = 1, #sent, 16 do seen[string.sub(sent, i, i + 15)] = true end
-  local items = mark_pairs(mark_pairs(at, seen), seen)
+  local items = mark_pairs(at, seen)
   local after = mark_pairs(items, seen)
   for i = items + 2, after - 1, 2 do push_refs(ARGV[i], wanted, seen) end
   push_rest(wanted, seen, after)

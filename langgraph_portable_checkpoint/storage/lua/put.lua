@@ -23,7 +23,7 @@ return with_sent(ARGV[14], function()
   local differs = agree(ARGV[1], ARGV[2], ARGV[3], ARGV[4])
   if differs then return differs end
   local function push_record(wanted, seen) push_refs(ARGV[8], wanted, seen) end
-  if ARGV[1] ~= '' and builds_on_lost(16, ARGV[14], push_record) then return {'lost'} end
+  if ARGV[1] ~= '' and builds_on_lost(skip_pairs(16), push_record) then return {'lost'} end
   note_holder(ARGV[10])
   register(ARGV[15], ARGV[4], ARGV[11])
   local at = store_pairs(BLOBS, 16)

@@ -21,7 +21,7 @@ return with_sent(ARGV[10], function()
   local function push_writes(wanted, seen, first)
     for i = 1, tonumber(ARGV[first]) do push_frames(ARGV[first + 3 * i], wanted, seen) end
   end
-  if ARGV[1] ~= '' and builds_on_lost(12, ARGV[10], push_writes) then return {'lost'} end
+  if ARGV[1] ~= '' and builds_on_lost(skip_pairs(12), push_writes) then return {'lost'} end
   note_holder(ARGV[8])
   register(ARGV[11], ARGV[4], '')
   local at = store_pairs(BLOBS, 12)
