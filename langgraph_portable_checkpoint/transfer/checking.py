@@ -462,8 +462,5 @@ class _Check:
 
 
 def _named(place: bytes) -> str:
-    try:
-        ns, checkpoint_id = split_place(place)
-    except UnicodeDecodeError:
-        return f"checkpoint {place!r}"
+    ns, checkpoint_id = split_place(place)
     return f"checkpoint {checkpoint_id!r}" + (f" (namespace {ns!r})" if ns else "")
