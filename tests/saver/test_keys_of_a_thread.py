@@ -281,6 +281,7 @@ def test_what_meta_says_of_a_thread_in_the_open(make_saver: SaverFactory, client
     meta = client.hgetall(keys["meta"])
     assert len(meta.pop(b"g")) == 24
     assert meta == {b"t": b"t", b"m": b"5", b"th": b"\x005", b"tn": b"2"}
+    assert client.zrange(keys["index"], 0, -1, withscores=True) == [(b"\x005", 0.0)]
 
 
 def test_a_refused_put_on_a_thread_that_ran_out_leaves_nothing(make_saver: SaverFactory, client: Any) -> None:
