@@ -145,16 +145,20 @@ def test_evicted_keys_are_not_taken_for_an_empty_thread(
             make_saver().put(config("t"), checkpoint({"n": 1}), metadata(), {"n": 1})
 
 
-def test_a_thread_without_a_conversation_that_lost_its_checkpoints_is_not_taken_for_an_empty_one(
-    make_saver: SaverFactory,
+@pytest.mark.parametrize("had", ["a conversation", "a subgraph", "writes"])
+def test_a_thread_of_which_only_meta_and_items_are_left_is_not_taken_for_an_empty_one(
+    make_saver: SaverFactory, had: str
 ) -> None:
-    make_saver().put(config("t"), checkpoint({"n": 1}), metadata(), {"n": 1})
-    keys = dict(zip(THREAD_PARTS, Layout(make_saver.room.prefix).thread("t"), strict=True))
+    saver, place = make_saver(), config("t", ns="sub:1" if had == "a subgraph" else "")
+    if had == "writes":
+        saver.put_writes(config("t", "1"), [("n", "1" * 1000)], "task")
+    else:
+        saver.put(place, checkpoint({"n": "1" * 1000}), metadata(), {"n": 1})
     with make_saver.room.client() as client:
-        assert client.delete(keys["ckpts"], keys["index"]) == 2
+        client.delete(*(key for key in make_saver.stored() if not key.endswith((b":meta", b":items", b":threads"))))
     for call in (
-        lambda saver: saver.get_tuple(config("t")),
-        lambda saver: saver.put(config("t"), checkpoint({"n": 1}), metadata(), {"n": 1}),
+        lambda saver: saver.get_tuple(place),
+        lambda saver: saver.put(place, checkpoint({"n": 1}), metadata(), {"n": 1}),
     ):
         with pytest.raises(errors.CorruptRecordError, match="evict"):
             call(make_saver())

@@ -231,6 +231,19 @@ def test_unchanged_value_is_stored_and_sent_once(make_saver: SaverFactory, proxy
     assert _memory(make_saver) < 1_200_000
 
 
+def test_medium_that_a_thread_has_is_not_sent_again_within_another_value(
+    make_saver: SaverFactory, proxy: Proxy, calls: Calls
+) -> None:
+    saver, picture = make_saver(proxy.url), b"\x89PNG" + bytes(range(256)) * 400
+    place = calls.put(saver, config("t"), checkpoint({"a": picture}), metadata(), {"a": 1})
+    for reader in (saver, make_saver(proxy.url)):
+        calls.get_tuple(reader, place)
+        proxy.reset()
+        made = checkpoint({"a": {"of": picture}}, {"a": 2})
+        calls.put(reader, place, made, metadata(), {"a": 2})
+        assert proxy.traffic.bytes_sent < 20_000
+
+
 def test_a_thread_has_a_constant_number_of_keys_all_in_one_slot(make_saver: SaverFactory, calls: Calls) -> None:
     thread = Growing(make_saver(), calls, thread_id="t:{x}")
     seen = []

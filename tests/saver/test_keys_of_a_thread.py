@@ -275,6 +275,33 @@ def test_a_holder_that_lost_the_lease_to_one_who_wrote_nothing_is_refused(
     saver.put(place, checkpoint({}), metadata(), {})
 
 
+def test_what_meta_says_of_a_thread_in_the_open(make_saver: SaverFactory, client: Any, keys: dict[str, bytes]) -> None:
+    saver = make_saver()
+    saver.put(config("t"), checkpoint({"messages": conversation(2)}, checkpoint_id="5"), metadata(), {"messages": 1})
+    meta = client.hgetall(keys["meta"])
+    assert len(meta.pop(b"g")) == 24
+    assert meta == {b"t": b"t", b"m": b"5", b"th": b"\x005", b"tn": b"2"}
+    assert client.zrange(keys["index"], 0, -1, withscores=True) == [(b"\x005", 0.0)]
+
+
+def test_a_refused_put_on_a_thread_that_ran_out_leaves_nothing(make_saver: SaverFactory, client: Any) -> None:
+    """The client dies before it sends everything."""
+
+    def die(call: int) -> None:
+        if call > dies_at:
+            raise ConnectionError("killed")
+
+    dies_at = 100
+    between = Between(client, die)
+    saver = PortableRedisSaver(client=between, prefix=make_saver.room.prefix)
+    place = saver.put(config("t"), checkpoint({"messages": conversation(2)}), metadata(), {"messages": 1})
+    client.delete(*make_saver.stored())
+    between.calls, dies_at = 0, 0
+    with pytest.raises(errors.ServerUnavailableError):
+        saver.put(place, checkpoint({"messages": conversation(3)}), metadata(), {"messages": 2})
+    assert make_saver.stored() == []
+
+
 def test_a_thread_without_runs_has_no_set_of_them(
     make_saver: SaverFactory, client: Any, keys: dict[str, bytes]
 ) -> None:

@@ -103,6 +103,27 @@ def test_run_that_does_not_read_in_between_goes_on(
             assert found.pending_writes == [("task", "b", values["b"])]
 
 
+@pytest.mark.parametrize("known", [4, 15, 60])
+def test_pages_that_were_lost_under_a_new_page_are_sent_again(
+    server: Room, make: Callable[[], PortableRedisSaver], calls: Calls, known: int
+) -> None:
+    """The new checkpoint names none of them itself."""
+    said = [HumanMessage(f"said {number} " * 20, id=str(number)) for number in range(64)]
+    with make() as saver:
+        first = calls.put(saver, config("t"), checkpoint({"messages": said[:1]}), metadata(), {"messages": 1})
+        put_back = snapshot(server)
+        lost = checkpoint({"messages": said[:known]}, {"messages": 2})
+        place = calls.put(saver, first, lost, metadata(1), {"messages": 2})
+        put_back()
+        until = -(-(known + 1) // 4) * 4
+        made = checkpoint({"messages": said[:until]}, {"messages": 3})
+        calls.put(saver, place, made, metadata(1), {"messages": 3})
+        with make() as other:
+            found = other.get_tuple(config("t"))
+            assert found is not None
+            assert found.checkpoint["channel_values"] == {"messages": said[:until]}
+
+
 def test_pending_write_of_a_message_that_was_lost_is_stored_whole(
     server: Room, make: Callable[[], PortableRedisSaver], calls: Calls
 ) -> None:

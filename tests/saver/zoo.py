@@ -161,6 +161,8 @@ CONTAINERS: dict[str, Callable[[], Any]] = {
     "old named tuple": lambda: Triple(1, "b", None),
     "keys that are not strings": lambda: {1: "a", 2.5: "b", None: "c", True: "d", (1, "x"): "e", b"k": "f"},
     "keys of rich types": lambda: {date(2026, 1, 1): 1, UUID(int=7): 2, Mood.GOOD: 3},
+    "many keys of rich types": lambda: {date(2026, 1, 1) + timedelta(days=day): "text" * 10 for day in range(60)},
+    "many keys that are not strings": lambda: dict.fromkeys(range(60), "text" * 10),
     "keys in unsorted order": lambda: {"z": 1, "a": 2, "": 3, "z\x00": 4},
     "ints, bools and floats": lambda: [1, True, 1.0, 0, False, 0.0, "1"],
     "deep nesting": lambda: _nested(40),

@@ -13,6 +13,7 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph_portable_checkpoint.errors import ThreadNotFoundError
 from langgraph_portable_checkpoint.media.policy import MediaPolicy
 from langgraph_portable_checkpoint.storage.layout import Layout
+from langgraph_portable_checkpoint.storage.programs import whole
 from langgraph_portable_checkpoint.transfer.checking import averify_thread, verify, verify_thread
 from langgraph_portable_checkpoint.transfer.copying import copy_threads
 from langgraph_portable_checkpoint.transfer.findings import Finding
@@ -97,6 +98,12 @@ def _drop_shape(client: Any, keys: tuple[bytes, ...]) -> None:
     client.hdel(keys[1], record[4:20])
 
 
+def _expire_apart(client: Any, keys: tuple[bytes, ...]) -> None:
+    for key in keys[:9]:
+        client.pexpire(key, 100_000)
+    client.pexpire(keys[1], 110_000)
+
+
 DAMAGES: dict[str, tuple[str, Damage]] = {
     "an altered item": ("item", _alter_item),
     "a truncated record": ("record", _alter_record),
@@ -109,6 +116,10 @@ DAMAGES: dict[str, tuple[str, Damage]] = {
     "lost items": ("key", lambda c, k: c.delete(k[1])),
     "lost checkpoints": ("key", lambda c, k: c.delete(k[2], k[3], k[4])),
     "one key that expires": ("time to live", lambda c, k: c.pexpire(k[1], 100_000)),
+    "keys that expire one after the other": ("time to live", _expire_apart),
+    "a time to live that is none": ("time to live", lambda c, k: c.hset(k[0], "ttl", "soon")),
+    "a tombstone that stays": ("time to live", lambda c, k: c.set(k[9], "1")),
+    "a lost set of runs": ("run index", lambda c, k: c.delete(k[8])),
     "a lost turn": ("turn log", lambda c, k: c.hdel(k[5], b"1")),
     "a foreign turn": ("turn log", lambda c, k: c.hset(k[5], b"0", c.hget(k[5], b"2"))),
     "a garbled turn": ("turn log", lambda c, k: c.hset(k[5], b"0", b"\xc1")),
@@ -131,7 +142,45 @@ def test_damage_is_found_and_named(ours: OpenSaver, server: Room, kind: str, dam
         damage(client, Layout(f"{server.prefix}-a").thread("t"))
     found = _errors(verify_thread(ours("a"), "t"))
     assert kind in {finding.kind for finding in found}
+    if kind == "missing item":
+        assert all(finding.kind != "orphan items" for finding in verify_thread(ours("a"), "t"))
     assert all("question" not in finding.detail for finding in found)
+
+
+def test_what_costs_nothing_but_space_is_a_note(ours: OpenSaver) -> None:
+    saver = ours()
+    saver.put_writes(config("early", "1"), [("n", 1)], "task")
+    put_chain(saver, "t")
+    staged = whole.load_thread(saver._core, "copy", saver._run(whole.dump_thread(saver._core, "t")), key=b"")
+    saver._run(_first(staged, 3))
+    expected = {"early": ("write", "their checkpoint is not stored"), "copy": ("key", "never came to its end")}
+    for name, (kind, words) in expected.items():
+        [finding] = [finding for finding in verify_thread(saver, name) if finding.kind == kind]
+        assert finding.severity == "note"
+        assert words in finding.detail
+        assert _errors(verify_thread(saver, name)) == []
+
+
+def _first(program: Any, count: int) -> Any:
+    """Carry out only so many effects of a program."""
+    reply = None
+    for _ in range(count):
+        reply = yield program.send(reply)
+
+
+def test_a_thread_that_goes_while_others_are_looked_at_is_left_out(ours: OpenSaver, server: Room) -> None:
+    saver, names = ours("a"), {"t", "u"}
+    for name in names:
+        put_chain(saver, name)
+        with server.client() as client:
+            client.persist(Layout(f"{server.prefix}-a").thread(name)[0])
+            client.pexpire(Layout(f"{server.prefix}-a").thread(name)[1], 100_000)
+    looked_at = verify(saver)
+    [gone] = names - {next(looked_at).thread_id}
+    saver.delete_thread(gone)
+    assert gone not in {finding.thread_id for finding in looked_at}
+    with pytest.raises(ThreadNotFoundError):
+        list(verify(saver, [gone]))
 
 
 def test_a_thread_that_no_listing_finds_is_found(ours: OpenSaver, server: Room) -> None:

@@ -30,6 +30,19 @@ local function each_frame(value, fn)
   end
 end
 
+-- Append the refs of an item or record to `pending`, each once.
+local function push_refs(value, pending, seen)
+  local refs = value and refs_of(value)
+  if not refs then return end
+  for at = 1, #refs, 16 do
+    local ref = string.sub(refs, at, at + 15)
+    if not seen[ref] then
+      seen[ref] = true
+      pending[#pending + 1] = ref
+    end
+  end
+end
+
 -- Fetch all items reachable from the refs in `pending`, breadth first, appending digest, bytes to `out`.
 local function collect(pending, seen, out)
   while #pending > 0 do
@@ -42,32 +55,11 @@ local function collect(pending, seen, out)
         if value then
           out[#out + 1] = pending[i]
           out[#out + 1] = value
-          local refs = refs_of(value)
-          if refs then
-            for at = 1, #refs, 16 do
-              local ref = string.sub(refs, at, at + 15)
-              if not seen[ref] then
-                seen[ref] = true
-                nexts[#nexts + 1] = ref
-              end
-            end
-          end
+          push_refs(value, nexts, seen)
         end
       end
     end
     pending = nexts
-  end
-end
-
-local function push_refs(value, pending, seen)
-  local refs = value and refs_of(value)
-  if not refs then return end
-  for at = 1, #refs, 16 do
-    local ref = string.sub(refs, at, at + 15)
-    if not seen[ref] then
-      seen[ref] = true
-      pending[#pending + 1] = ref
-    end
   end
 end
 
