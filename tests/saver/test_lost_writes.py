@@ -140,21 +140,6 @@ def test_pending_write_of_a_message_that_was_lost_is_stored_whole(
             assert found.pending_writes == [("task", "messages", [said])]
 
 
-def test_put_on_a_parent_that_has_lost_a_value_stores_what_it_was_given(server: Room, calls: Calls) -> None:
-    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver, server.client() as client:
-        values = {"a": ["kept " * 200], "n": 1}
-        first = calls.put(saver, config("t"), checkpoint(values), metadata(), dict.fromkeys(values, 1))
-        items = saver._core.layout.thread("t")[1]
-        lost = [name for name, data in client.hgetall(items).items() if b"kept" in data]
-        assert client.hdel(items, *lost) == 1
-        changed = checkpoint({**values, "n": 2}, {"a": 1, "n": 2})
-        place = calls.put(saver, first, changed, metadata(1), {"n": 2})
-        with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as other:
-            found = other.get_tuple(place)
-            assert found is not None
-            assert found.checkpoint["channel_values"] == {**values, "n": 2}
-
-
 def test_conversation_is_sent_again_at_once_where_its_thread_was_forgotten_meanwhile(server: Room) -> None:
     """Many other threads have pushed what is known of this one out, but not the flat form of its conversation."""
     said = [HumanMessage(f"said {number} " * 20, id=str(number)) for number in range(8)]

@@ -53,11 +53,10 @@ def put(
     Returns:
         The place of the head before, b"" if there was none.
     """
-    whole = False
     for _ in range(MAX_ATTEMPTS):
         view, fresh, parent = yield from _parent(core, thread_id, checkpoint_ns, parent_id)
         call = _Put(core, view, thread_id, checkpoint_ns, checkpoint, parent_id, codec)
-        values = call.encode(new_versions, None if whole else parent)
+        values = call.encode(new_versions, parent)
         turns = None
         if checkpoint_ns == "":
             turns = yield from call.turns(values, run_id=metadata.get("run_id"), fresh=fresh)
@@ -84,7 +83,6 @@ def put(
                 core.views.stops.pop((thread_id, call.place), None)
                 yield from settle_stop(core, thread_id, call.place)
             return reply[2]  # type: ignore[no-any-return]
-        whole = whole or reply[0] == b"lost"
         adopt(core, reply, thread_id, view)
     raise _restless(thread_id)
 
