@@ -26,7 +26,7 @@ from .codec import (
 )
 from .items import BLOB, INNER, LEAF, MESSAGE, Parsed, Secrets, parse_item
 from .known import KnownMessages
-from .messages import Prototype, copy_all, fingerprint, is_heavy, name_of_taken
+from .messages import FORESEEN_CLASSES, Prototype, copy_all, fingerprint, foreseen_of, is_heavy, name_of_taken
 from .named_media import without_names
 from .sequences import FANOUT, Entry, Sequenced, has_compound, levels_of
 
@@ -354,16 +354,25 @@ class Decoder:
             what = f"message {digest.hex()}"
             raise CorruptRecordError(what, where=self.where, reason=f"it is an item of kind {opened.kind}")
         envelope, wires = opened.body if isinstance(opened.body, list) else (opened.body, None)
+        if wires is None and self.codec.foresees:
+            opened.prototype = self._foreseen(envelope, message_id)
+            if opened.prototype is not None:
+                return opened.prototype.copy(message_id)
         message = self._load_message(envelope if wires is None else without_names(envelope, wires), message_id)
         fits = self.codec.native and Prototype.fits(message)
         if wires is None:
-            opened.prototype = Prototype(message) if fits else None
+            opened.prototype = Prototype.of(message) if fits else None
             return message
         filled = self._filled(message, wires, digest) if fits else None
         if filled is None:
             return self._whole_message(envelope, wires, message_id)
-        opened.bare = Prototype(message)
+        opened.bare = Prototype.of(message)
         return filled
+
+    def _foreseen(self, envelope: Any, message_id: str | None) -> Prototype | None:
+        module, name, fields = self._fitting(self.codec.message_fields, envelope, message_id)
+        kind = FORESEEN_CLASSES.get((module, name))
+        return None if kind is None else foreseen_of(kind, fields)
 
     def _name(self, message: Any) -> bytes | None:
         if not is_heavy(message):
@@ -386,8 +395,11 @@ class Decoder:
         return filled
 
     def _load_message(self, envelope: Any, message_id: str | None) -> Any:
+        return self._fitting(self.codec.load_message, envelope, message_id)
+
+    def _fitting(self, make: Callable[[Any, str | None], Any], envelope: Any, message_id: str | None) -> Any:
         try:
-            return self.codec.load_message(envelope, message_id)
+            return make(envelope, message_id)
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             reason = f"its envelope does not fit together ({type(error).__name__})"
             raise CorruptRecordError("message", where=self.where, reason=reason) from error

@@ -299,7 +299,7 @@ class Encoder:
             return self._blob_of_message(message)
         if not holes:
             digest = self.add_item(MESSAGE, (), envelope)
-            if self.codec.native and digest in self.sink.items and (prototype := foreseen(message)) is not None:
+            if self.codec.foresees and digest in self.sink.items and (prototype := foreseen(message)) is not None:
                 self.sink.foreseen[digest] = (envelope, prototype)
             return Entry(None, (digest,))
         wires, refs = self._holes(holes)

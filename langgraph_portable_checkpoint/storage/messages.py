@@ -9,7 +9,7 @@ encoder cannot take natively.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -140,17 +140,22 @@ class Prototype:
 
     __slots__ = ("fields", "packed", "shape", "trees")
 
-    def __init__(self, message: BaseMessage) -> None:
-        self.fields = dict(message.__dict__)
+    def __init__(self, kind: type[BaseMessage], fields: dict[str, Any], fields_set: Iterable[str]) -> None:
+        self.fields = dict(fields)
         self.packed: list[tuple[str, bytes]] = []
         self.trees: list[tuple[str, Any]] = []
         empty = []
-        for name, value in message.__dict__.items():
+        for name, value in fields.items():
             if type(value) in (dict, list) and not value:
                 empty.append((name, type(value)))
             elif type(value) not in _ATOMS:
                 self._sort(name, value)
-        self.shape = _shape(type(message), frozenset(message.__pydantic_fields_set__), tuple(empty))
+        self.shape = _shape(kind, frozenset(fields_set), tuple(empty))
+
+    @classmethod
+    def of(cls, message: BaseMessage) -> Prototype:
+        """Make the prototype of a message, which may be changed afterwards."""
+        return cls(type(message), message.__dict__, message.__pydantic_fields_set__)
 
     def _sort(self, name: str, value: Any) -> None:
         packed = _packed_exactly(value)
@@ -180,27 +185,27 @@ _FORESEEN: Final[dict[type, tuple[str, tuple[str, ...]]]] = {
     kind: (kind.model_fields["type"].default, tuple(kind.model_fields))
     for kind in (AIMessage, HumanMessage, SystemMessage, ToolMessage)
 }
+FORESEEN_CLASSES: Final = {(kind.__module__, kind.__name__): kind for kind in _FORESEEN}
 """The type and the fields, in order, of messages that are read back as they were."""
 _CALL: Final = ("name", "args", "id", "type")
 _USAGE: Final = ("input_tokens", "output_tokens", "total_tokens")
 
 
 def foreseen(message: BaseMessage) -> Prototype | None:
-    """Make the prototype that reading a message back would give, where that is certain; None for other messages.
+    """Make the prototype that reading a message back would give, where that is certain; None for other messages."""
+    return None if message.__pydantic_extra__ else foreseen_of(type(message), message.__dict__)
 
-    It is where LangChain's constructor, given the message's fields, changes none of them.
-    """
-    fields = message.__dict__
-    type_, names = _FORESEEN.get(type(message), (None, ()))
-    if tuple(fields) != names or fields["type"] != type_ or message.__pydantic_extra__ or not _stays(fields):
+
+def foreseen_of(kind: type[BaseMessage], fields: dict[str, Any]) -> Prototype | None:
+    """Make the prototype of the message that LangChain's constructor makes of these fields, where it changes none."""
+    type_, names = _FORESEEN.get(kind, (None, ()))
+    if tuple(fields) != names or fields["type"] != type_ or not _stays(fields):
         return None
     try:
         ormsgpack.packb(fields)
     except TypeError:  # half of a surrogate pair, or an integer of more than 64 bits
         return None
-    prototype = Prototype(message)
-    prototype.shape = _shape(type(message), frozenset(names), prototype.shape.empty)
-    return prototype
+    return Prototype(kind, fields, names)
 
 
 def _stays(fields: dict[str, Any]) -> bool:

@@ -10,8 +10,9 @@ from typing import Any
 
 import ormsgpack
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.checkpoint.serde import jsonplus
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from pydantic import BaseModel
 
 from langgraph_portable_checkpoint import errors
@@ -128,3 +129,31 @@ def test_value_of_a_type_that_is_not_imported_is_refused_and_stays_stored(
             calls.get_tuple(make_saver(), config("t"))
     monkeypatch.setitem(sys.modules, "lpc_orders", module)
     assert calls.get_tuple(make_saver(), config("t")) == expected
+
+
+def _shouting(code: int, data: bytes) -> Any:
+    made = jsonplus._create_msgpack_ext_hook(None)(code, data)
+    return made.model_copy(update={"content": made.content.upper()}) if isinstance(made, BaseMessage) else made
+
+
+class _Shouting(JsonPlusSerializer):
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        message = super().loads_typed(data)
+        return message.model_copy(update={"content": "!"})
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["same saver", "another saver"])
+@pytest.mark.parametrize(
+    "serde", [JsonPlusSerializer(__unpack_ext_hook__=_shouting), _Shouting()], ids=["a hook", "a class"]
+)
+def test_serializer_that_reads_messages_its_own_way_does_so(
+    make_saver: SaverFactory, calls: Calls, serde: Any, again: bool
+) -> None:
+    saver = make_saver(serde=serde)
+    said = [HumanMessage("hi", id="a")]
+    place = calls.put(saver, config("t"), checkpoint({"messages": said}), metadata(), {"messages": 1})
+    for _ in range(2):
+        found = calls.get_tuple(make_saver(serde=serde) if again else saver, place)
+        assert found is not None
+        (message,) = found.checkpoint["channel_values"]["messages"]
+        assert message.content == ("!" if isinstance(serde, _Shouting) else "HI")
