@@ -360,20 +360,23 @@ def native(block: Block, envelope: MessageEnvelope, *, api: str) -> Any | None:
 def plain_text(envelope: MessageEnvelope) -> str | None:
     """Return the text of a message that is one text and nothing else: no native form, no citations, no hints."""
     content = envelope["content"]
-    if len(content) != 1 or len(content[0]) != 2 or content[0]["type"] != "text":
+    if len(content) != 1:
         return None
-    text = content[0].get("text")
+    (block,) = content
+    text = block.get("text") if len(block) == 2 and block["type"] == "text" else None
     return text if isinstance(text, str) else None
 
 
 def text_and_calls(envelope: MessageEnvelope) -> tuple[str | None, list[Block]] | None:
     """Return text and calls of a message that is at most one plain text, then calls; None for any other."""
     content = envelope["content"]
+    first = content[0] if content else None
     text = None
-    if content and len(content[0]) == 2 and content[0]["type"] == "text":
-        text, content = content[0].get("text"), content[1:]
+    if first is not None and len(first) == 2 and first["type"] == "text":
+        text = first.get("text")
         if not isinstance(text, str):
             return None
+        content = content[1:]
     for block in content:
         if block["type"] != "tool_call":
             return None

@@ -35,9 +35,11 @@ class MistralWriter:
     def message(self, placed: Placed) -> dict[str, Any]:
         """Spell one message."""
         envelope = placed.envelope
-        role = "user" if envelope["role"] == "other" else envelope["role"]
+        role = envelope["role"]
+        if role == "other":
+            role = "user"
         message: dict[str, Any] = {"role": role}
-        kept = _kept(envelope)
+        kept = _kept(envelope) if "extras" in envelope else _NOTHING_KEPT
         content, calls = text_and_calls(envelope) or (self._content(placed), _calls_of(envelope))
         if role != "assistant":
             message["content"] = "" if content is None else content
