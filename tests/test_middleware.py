@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import Any
 
 import pytest
@@ -15,9 +17,11 @@ pytest.importorskip("langchain.agents.middleware", reason="the package langchain
 from langchain.agents import create_agent
 from langchain.chat_models.base import _BUILTIN_PROVIDERS
 
+from langgraph_portable_checkpoint import middleware
 from langgraph_portable_checkpoint.dialects.integrations import BY_CLASS, BY_WORD, INTEGRATIONS
 from langgraph_portable_checkpoint.dialects.registry import get_dialect
 from langgraph_portable_checkpoint.middleware import PortableHistoryMiddleware, dialect_of
+from langgraph_portable_checkpoint.transfer.histories import adapt_messages
 
 
 class Scripted(BaseChatModel):
@@ -44,9 +48,11 @@ def _thought(model: str) -> AIMessage:
     return AIMessage(blocks, response_metadata={"model_provider": "anthropic", "model_name": model})
 
 
-def _ask(model: Scripted, losses: list[Any]) -> list[BaseMessage]:
-    agent = create_agent(model, middleware=[PortableHistoryMiddleware(on_loss=losses.extend)])
-    agent.invoke({"messages": [HumanMessage("hello"), _thought("claude-opus-4-5"), HumanMessage("go on")]})
+def _ask(model: Scripted, losses: list[Any], mode: str = "sync") -> list[BaseMessage]:
+    """Ask a model to go on; `losses` gets a list for each report."""
+    agent = create_agent(model, middleware=[PortableHistoryMiddleware(on_loss=losses.append)])
+    state: Any = {"messages": [HumanMessage("hello"), _thought("claude-opus-4-5"), HumanMessage("go on")]}
+    asyncio.run(agent.ainvoke(state)) if mode == "async" else agent.invoke(state)
     return model._asked[0]
 
 
@@ -57,15 +63,51 @@ def test_reasoning_goes_back_to_the_model_that_signed_it() -> None:
     assert losses == []
 
 
+@pytest.mark.parametrize("mode", ["sync", "async"])
 @pytest.mark.parametrize(
     ("provider", "name"), [("anthropic", "claude-sonnet-4-5"), ("openai", "gpt-5"), ("google_genai", "gemini-3-pro")]
 )
-def test_reasoning_of_another_model_stays_behind_and_is_reported(provider: str, name: str) -> None:
-    losses: list[Any] = []
-    asked = _ask(Scripted(provider=provider, name_=name), losses)
+def test_reasoning_of_another_model_stays_behind_and_is_reported(provider: str, name: str, mode: str) -> None:
+    reports: list[Any] = []
+    asked = _ask(Scripted(provider=provider, name_=name), reports, mode)
     assert "signed by" not in str([message.content for message in asked])
     assert [message.text for message in asked] == ["hello", "hi", "go on"]
-    assert [loss.kind for loss in losses] == ["dropped"]
+    assert [[loss.kind for loss in report] for report in reports] == [["dropped"]]
+
+
+def test_losses_are_logged_where_nobody_listens(caplog: pytest.LogCaptureFixture) -> None:
+    model = Scripted(provider="openai", name_="gpt-5")
+    with caplog.at_level(logging.INFO):
+        create_agent(model, middleware=[PortableHistoryMiddleware()]).invoke(
+            {"messages": [_thought("claude-opus-4-5")]}
+        )
+    assert [record.levelname for record in caplog.records if "reasoning was left out" in record.getMessage()] == [
+        "INFO"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "options", "expected"),
+    [
+        ("deepseek", "deepseek-chat", {}, ("openai-chat", "deepseek", "deepseek-chat")),
+        ("anthropic", "", {}, ("anthropic", None, None)),
+        ("nowhere", "x", {"to": "openai-chat", "profile": "groq"}, ("openai-chat", "groq", "x")),
+        ("nowhere", "x", {"to": "anthropic", "model": "claude-opus-4-5"}, ("anthropic", None, "claude-opus-4-5")),
+    ],
+)
+def test_requests_are_written_for_the_host_and_model_that_are_asked(
+    monkeypatch: pytest.MonkeyPatch, provider: str, name: str, options: Any, expected: Any
+) -> None:
+    written: list[Any] = []
+
+    def adapt(messages: Any, to: str, **given: Any) -> Any:
+        written.append((to, given["profile"], given["model"]))
+        return adapt_messages(messages, to, **given)
+
+    monkeypatch.setattr(middleware, "adapt_messages", adapt)
+    agent = create_agent(Scripted(provider=provider, name_=name), middleware=[PortableHistoryMiddleware(**options)])
+    agent.invoke({"messages": [HumanMessage("hello")]})
+    assert written == [expected]
 
 
 @pytest.mark.parametrize("word", sorted(_BUILTIN_PROVIDERS))

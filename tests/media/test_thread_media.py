@@ -205,6 +205,19 @@ def test_an_expired_upload_is_renewed_from_the_bytes_that_were_kept(keeper: Any,
     assert len(sent) == 1
 
 
+def test_bytes_of_an_upload_that_the_thread_has_are_not_kept_twice(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    put(calls, saver, [HumanMessage([part(ONE), *refers(URI)], id="q0")])
+    calls.run(saver, "record_upload", "t", URI, data=ONE, mime_type="image/png", expires_at=NOW)
+    client, key = blobs_of(make_saver, saver)
+    assert client.hlen(key) == 1
+    [record] = calls.run(saver, "media_table", "t")
+    assert (record.sha256, [known.uri for known in record.uploads]) == (sha256(ONE), [URI])
+    sent: list[bytes] = []
+    calls.run(saver, "refresh_uploads", "t", upload=lambda data, _: sent.append(data) or URI + "2", now=NOW)
+    assert sent == [ONE]
+
+
 def test_an_expired_upload_without_bytes_becomes_a_text(make_saver: SaverFactory, calls: Calls) -> None:
     saver = make_saver()
     put(calls, saver, [HumanMessage(refers(URI), id="q0")])
@@ -215,6 +228,27 @@ def test_an_expired_upload_without_bytes_becomes_a_text(make_saver: SaverFactory
     assert "expired at the provider" in str(head.checkpoint["channel_values"]["messages"][0].content)
     [entry] = calls.run(saver, "media_report", "t")
     assert (entry.reason, entry.message, entry.turn) == ("expired_no_bytes", "q0", 0)
+
+
+def note(uri: str) -> dict[str, Any]:
+    return {"role": "user", "content": refers(uri)}
+
+
+def test_uploads_in_a_channel_of_other_things_are_renewed_as_a_step_of_the_graph(
+    make_saver: SaverFactory, calls: Calls
+) -> None:
+    saver = make_saver()
+    made = checkpoint({"notes": [note(URI)], "n": 1}, {"notes": 3, "n": 7})
+    told = {**metadata(4), "parents": {"": "outer"}}
+    calls.put(saver, config("t"), made, told, made["channel_versions"])
+    calls.run(saver, "record_upload", "t", URI, data=ONE, expires_at=NOW)
+    calls.run(saver, "refresh_uploads", "t", upload=lambda data, record: URI + "2", now=NOW, channel="notes")
+    head = calls.get_tuple(saver, config("t"))
+    assert head is not None
+    assert head.checkpoint["channel_values"] == {"notes": [note(URI + "2")], "n": 1}
+    assert head.checkpoint["channel_versions"] == {"notes": 8, "n": 7}
+    assert head.metadata == {"source": "update", "step": 5, "parents": {"": "outer"}}
+    assert calls.run(saver, "refresh_uploads", "t", upload=lambda *_: URI, now=NOW, channel="n").changed == ()
 
 
 def test_bytes_of_an_upload_that_were_lost_are_reported(keeper: Any, make_saver: SaverFactory, calls: Calls) -> None:

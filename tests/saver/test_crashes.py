@@ -123,7 +123,6 @@ def _child(url: str, prefix: str, acknowledged: Any) -> None:
     write_forever(PortableRedisSaver.from_url(url, prefix=prefix), acknowledged.send)
 
 
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_killed_client_leaves_what_was_acknowledged_and_nothing_half(make_saver: SaverFactory) -> None:
     context = multiprocessing.get_context("fork")
     moments = random.Random(7)

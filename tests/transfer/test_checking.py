@@ -98,6 +98,13 @@ def _drop_shape(client: Any, keys: tuple[bytes, ...]) -> None:
     client.hdel(keys[1], record[4:20])
 
 
+def _swap_refs(client: Any, keys: tuple[bytes, ...]) -> None:
+    """Name a message where the head's record names a page."""
+    place = max(place for place in client.hkeys(keys[2]) if place.startswith(b"\0"))
+    record = client.hget(keys[2], place)
+    client.hset(keys[2], place, record[:20] + record[36:52] + record[20:36] + record[52:])
+
+
 def _expire_apart(client: Any, keys: tuple[bytes, ...]) -> None:
     for key in keys[:9]:
         client.pexpire(key, 100_000)
@@ -106,6 +113,7 @@ def _expire_apart(client: Any, keys: tuple[bytes, ...]) -> None:
 
 DAMAGES: dict[str, tuple[str, Damage]] = {
     "an altered item": ("item", _alter_item),
+    "a message for a page": ("item", _swap_refs),
     "a truncated record": ("record", _alter_record),
     "cut off writes": ("write", _cut_writes),
     "empty writes": ("write", lambda c, k: c.hset(k[4], min(c.hkeys(k[4])), b"")),
@@ -144,16 +152,26 @@ def test_damage_is_found_and_named(ours: OpenSaver, server: Room, kind: str, dam
     assert kind in {finding.kind for finding in found}
     if kind == "missing item":
         assert all(finding.kind != "orphan items" for finding in verify_thread(ours("a"), "t"))
+        missing = [finding.where for finding in found if finding.kind == kind]
+        assert len(missing) == len(set(missing))
     assert all("question" not in finding.detail for finding in found)
 
 
-def test_what_costs_nothing_but_space_is_a_note(ours: OpenSaver) -> None:
-    saver = ours()
+def test_what_costs_nothing_but_space_is_a_note(ours: OpenSaver, server: Room) -> None:
+    saver = ours("a")
+    put_chain(saver, "behind")
+    with server.client() as client:
+        keys = Layout(f"{server.prefix}-a").thread("behind")
+        client.hset(keys[0], "th", min(place for place in client.hkeys(keys[2]) if place.startswith(b"\0")))
     saver.put_writes(config("early", "1"), [("n", 1)], "task")
     put_chain(saver, "t")
     staged = whole.load_thread(saver._core, "copy", saver._run(whole.dump_thread(saver._core, "t")), key=b"")
     saver._run(_first(staged, 3))
-    expected = {"early": ("write", "their checkpoint is not stored"), "copy": ("key", "never came to its end")}
+    expected = {
+        "behind": ("turn log", "it is not the head's"),
+        "early": ("write", "their checkpoint is not stored"),
+        "copy": ("key", "never came to its end"),
+    }
     for name, (kind, words) in expected.items():
         [finding] = [finding for finding in verify_thread(saver, name) if finding.kind == kind]
         assert finding.severity == "note"

@@ -184,6 +184,15 @@ def test_times_to_live_become_those_of_the_longest_key_or_of_the_thread(
     assert list(repair(saver)) == []
 
 
+def test_what_is_not_there_is_not_registered(ours: OpenSaver, server: Room) -> None:
+    saver = ours("a")
+    with server.client() as client:
+        client.hset(_keys(server, "u")[1], "left", "item")
+    before = server.keys()
+    assert list(repair(saver, ["t", "u"], dry_run=False)) == []
+    assert server.keys() == before
+
+
 def test_other_prefixes_are_not_touched(ours: OpenSaver, server: Room) -> None:
     saver, other = ours("a"), ours("a2")
     put_chain(saver, "t")
@@ -236,6 +245,16 @@ def _just(effect: Any) -> Any:
     return (yield effect)
 
 
+def test_every_registration_of_a_thread_that_is_gone_is_dropped_at_once(ours: OpenSaver, server: Room) -> None:
+    saver, layout = ours("a"), Layout(f"{server.prefix}-a")
+    shard, names = layout.registry(7), {f"gone {number}": number for number in range(2 * whole.NAMES_AT_ONCE + 1)}
+    with server.client() as client:
+        client.zadd(shard, names)
+        for dry_run in (True, False):
+            assert {action.thread_id for action in repair(saver, dry_run=dry_run)} == names.keys()
+        assert not client.exists(shard)
+
+
 def test_a_delete_that_stopped_half_way_is_finished(ours: OpenSaver, server: Room) -> None:
     saver = ours("a")
     put_chain(saver, "t")
@@ -246,6 +265,8 @@ def test_a_delete_that_stopped_half_way_is_finished(ours: OpenSaver, server: Roo
         shard = layout.registry(layout.shard_of(b"gone"))
         assert list(repair(saver)) == [], "it may just be about to be written"
         client.zadd(shard, {b"gone": 1000})
+        assert [(a.thread_id, a.done) for a in repair(saver)] == [("gone", False)]
+        assert client.zscore(shard, b"gone") == 1000
         assert [(a.thread_id, a.kind) for a in repair(saver, dry_run=False)] == [("gone", "forget deleted thread")]
         assert client.zscore(shard, b"gone") is None
     assert_same_thread(saver, saver, "t")
