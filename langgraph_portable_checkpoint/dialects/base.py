@@ -357,30 +357,39 @@ def native(block: Block, envelope: MessageEnvelope, *, api: str) -> Any | None:
     return raw if origin.get("api") == api else None
 
 
-def plain_text(envelope: MessageEnvelope) -> str | None:
-    """Return the text of a message that is one text and nothing else: no native form, no citations, no hints."""
+def is_foreign(envelope: MessageEnvelope, api: str) -> bool:
+    """True if a message is known to be another API's, so that the native forms of its blocks count for nothing here."""
+    origin = envelope.get("origin")
+    return origin is not None and origin.get("api", api) != api
+
+
+def plain_text(envelope: MessageEnvelope, *, foreign: bool = False) -> str | None:
+    """Return the text of a message that is one text and nothing else: no citations, no hints, no native form but a
+    foreign one.
+    """
     content = envelope["content"]
-    if len(content) != 1:
-        return None
-    (block,) = content
-    text = block.get("text") if len(block) == 2 and block["type"] == "text" else None
-    return text if isinstance(text, str) else None
+    return _text_of(content[0], foreign=foreign) if len(content) == 1 else None
 
 
-def text_and_calls(envelope: MessageEnvelope) -> tuple[str | None, list[Block]] | None:
+def text_and_calls(envelope: MessageEnvelope, *, foreign: bool = False) -> tuple[str | None, list[Block]] | None:
     """Return text and calls of a message that is at most one plain text, then calls; None for any other."""
     content = envelope["content"]
-    first = content[0] if content else None
     text = None
-    if first is not None and len(first) == 2 and first["type"] == "text":
-        text = first.get("text")
-        if not isinstance(text, str):
+    if content and content[0]["type"] == "text":
+        text, content = _text_of(content[0], foreign=foreign), content[1:]
+        if text is None:
             return None
-        content = content[1:]
     for block in content:
         if block["type"] != "tool_call":
             return None
     return text, content
+
+
+def _text_of(block: Block, *, foreign: bool) -> str | None:
+    if block["type"] != "text" or (len(block) != 2 and not (foreign and len(block) == 3 and "raw" in block)):
+        return None
+    text = block.get("text")
+    return text if isinstance(text, str) else None
 
 
 def without_raw(block: Block, **changes: Any) -> Block:

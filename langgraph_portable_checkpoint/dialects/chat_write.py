@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import write_arguments
-from .base import native, plain_text, text_and_calls
+from .base import is_foreign, native, plain_text, text_and_calls
 from .chat_hosts import Host
 from .chat_read import API, NAME, REASONING_KEYS
 from .media_parts import base64_of, data_url_of
@@ -84,7 +84,7 @@ class ChatWriter:
     def assistant(self, placed: Placed) -> dict[str, Any]:
         """Spell an assistant message: reasoning field, content, refusal, audio, calls."""
         envelope = placed.envelope
-        known = text_and_calls(envelope) if not _kept(envelope) else None
+        known = text_and_calls(envelope, foreign=is_foreign(envelope, API)) if not _kept(envelope) else None
         if known is not None and (known[0] or known[1]):
             text, asked = known
             return {
@@ -112,7 +112,7 @@ class ChatWriter:
     def _content(self, placed: Placed) -> Any:
         """Spell texts and parts: a plain text where there is one text that came as one, else a list of parts."""
         envelope = placed.envelope
-        text = plain_text(envelope)
+        text = plain_text(envelope, foreign=is_foreign(envelope, API))
         if text is not None:
             return text
         blocks = envelope["content"]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import write_arguments
-from .base import plain_text, text_and_calls
+from .base import is_foreign, plain_text, text_and_calls
 from .media_parts import base64_of, data_url_of
 from .mistral_read import API, NAME
 from .pairing import CALL_TYPES
@@ -40,7 +40,8 @@ class MistralWriter:
             role = "user"
         message: dict[str, Any] = {"role": role}
         kept = _kept(envelope) if "extras" in envelope else _NOTHING_KEPT
-        content, calls = text_and_calls(envelope) or (self._content(placed), _calls_of(envelope))
+        known = text_and_calls(envelope, foreign=is_foreign(envelope, API))
+        content, calls = known or (self._content(placed), _calls_of(envelope))
         if role != "assistant":
             message["content"] = "" if content is None else content
         elif content is not None:

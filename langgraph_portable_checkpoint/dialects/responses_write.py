@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import write_arguments
-from .base import IdRule, plain_text, text_and_calls
+from .base import IdRule, is_foreign, plain_text, text_and_calls
 from .ids import digest_id
 from .lint.openai_responses import MAX_TEXT, leads_to
 from .media_parts import data_url_of
@@ -76,20 +76,21 @@ class ResponsesWriter:
 
     def _plain_items(self, envelope: MessageEnvelope) -> list[dict[str, Any]] | None:
         """Spell a message of one plain text and calls of which no item is known; None for any other."""
-        role = envelope["role"]
+        role, foreign = envelope["role"], is_foreign(envelope, API)
+        unknown = foreign or "origin" not in envelope
         if role == "assistant":
-            known = text_and_calls(envelope)
-            if known is None or (known[1] and ("origin" in envelope or any("origin" in call for call in known[1]))):
+            known = text_and_calls(envelope, foreign=foreign)
+            if known is None or (known[1] and (not unknown or any("origin" in call for call in known[1]))):
                 return None
             said = [] if known[0] is None else [{"role": role, "content": known[0]}]
             return said + [_call(call, own=False) for call in known[1]]
-        text = plain_text(envelope)
+        text = plain_text(envelope, foreign=foreign)
         if text is None:
             return None
         if role != "tool":
             return None if _kept(envelope) else [{"role": _role(envelope), "content": text}]
         call_id = envelope.get("tool_call_id")
-        if "origin" in envelope or "extras" in envelope or call_id in self._call_types:
+        if "extras" in envelope or call_id in self._call_types:
             return None
         return [{"type": "function_call_output", "call_id": call_id, "output": text}]
 

@@ -60,18 +60,55 @@ EVERYDAY = st.lists(
 )
 
 
+RAW = st.sampled_from(
+    [
+        {"type": "text", "text": "native"},
+        {"type": "output_text", "text": "native", "annotations": []},
+        {"type": "tool_use", "id": "n", "name": "f", "input": {}},
+        {"type": "function_call", "id": "fc_1", "call_id": "n", "name": "f", "arguments": "{}"},
+        {"type": "function", "id": "n", "function": {"name": "f", "arguments": "{}"}},
+    ]
+)
+
+
+def with_raw(block: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Blocks, some of them with a native form or an origin of their own."""
+    return st.builds(lambda one, more: {**one, **more}, block, st.fixed_dictionaries({}, optional={"raw": RAW})) | (
+        st.builds(lambda one, raw, origin: {**one, "raw": raw, "origin": origin}, block, RAW, made.ORIGINS)
+    )
+
+
+NOTES = st.fixed_dictionaries(
+    {},
+    optional={
+        "origin": made.ORIGINS,
+        "extras": st.just({"openai-responses": {"type": "function_call_output", "status": "completed"}}),
+    },
+)
+"""What may stand in a message or a block beside what first rows know."""
+
+
 @st.composite
 def turns(draw: st.DrawFn) -> list[Any]:
-    """Turns as nearly all histories have them: each call has an id of its own and its result, in order."""
+    """Turns as nearly all histories have them: each call has an id of its own and its result, in order.
+
+    Some messages and blocks have notes, some blocks a native form.
+    """
+    noted = draw(st.booleans())
+
+    def notes() -> dict[str, Any]:
+        return draw(NOTES) if noted and draw(st.booleans()) else {}
+
     history: list[Any] = []
     for turn in range(draw(st.integers(1, 3))):
         history.append(draw(said_by("user", made.TEXT)))
         calls = draw(st.lists(made.CALL, max_size=2))
         ids = [f"{call['id']}{turn}{at}" for at, call in enumerate(calls)]
-        asked = [{**call, "id": one} for call, one in zip(calls, ids, strict=True)]
-        said = draw(st.lists(made.TEXT, max_size=1))
-        history.append({**draw(said_by("assistant", made.TEXT)), "content": [*said, *asked]})
-        history += [{**draw(said_by("tool", made.TEXT, name=made.NAMES)), "tool_call_id": one} for one in ids]
+        asked = [{**call, "id": one, **notes()} for call, one in zip(calls, ids, strict=True)]
+        said = [{**text, **notes()} for text in draw(st.lists(with_raw(made.TEXT) if noted else made.TEXT, max_size=1))]
+        history.append({**draw(said_by("assistant", made.TEXT)), "content": [*said, *asked], **notes()})
+        answer = said_by("tool", with_raw(made.TEXT) if noted else made.TEXT, name=made.NAMES)
+        history += [{**draw(answer), "tool_call_id": one, **notes()} for one in ids]
     return history
 
 
@@ -102,9 +139,9 @@ def without_first_rows(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(pairing, "_in_order", lambda conversation: None)
     patch.setattr(langchain, "everyday_dict", lambda envelope: None)
     for module in (anthropic_write, bedrock_write, chat_write, mistral_write, responses_write):
-        patch.setattr(module, "plain_text", lambda envelope: None)
+        patch.setattr(module, "plain_text", lambda envelope, foreign=False: None)
     for writer in (chat_write, mistral_write, responses_write):
-        patch.setattr(writer, "text_and_calls", lambda envelope: None)
+        patch.setattr(writer, "text_and_calls", lambda envelope, foreign=False: None)
     patch.setattr(google_write.Writer, "_plain", lambda self, block: None)
 
 
@@ -226,6 +263,52 @@ def test_first_rows_leave_whatever_is_odd_to_the_general_code(dialect: str) -> N
     for path in places(payload):
         for one in changed(payload, path):
             assert same_without_first_rows(one, dialect), path
+
+
+OWN = {"provider": "openai", "api": "responses"}
+ORIGINS: list[Any] = [
+    None,
+    {},
+    OWN,
+    {"provider": "openai", "api": "chat"},
+    {"provider": "anthropic", "api": "messages"},
+]
+ITEM = {
+    "type": "function_call",
+    "id": "fc_1",
+    "call_id": "c1",
+    "name": "f",
+    "arguments": '{"x": 1}',
+    "status": "completed",
+}
+FORMS: list[dict[str, Any]] = [
+    {},
+    {"raw": ITEM},
+    {"extras": {"item_id": "fc_1"}},
+    {"raw": ITEM, "extras": {"item_id": "fc_1"}},
+]
+
+
+@pytest.mark.parametrize("origin", ORIGINS)
+@pytest.mark.parametrize("of_block", ORIGINS)
+@pytest.mark.parametrize("form", FORMS)
+def test_native_forms_count_where_they_did_without_first_rows(origin: Any, of_block: Any, form: dict[str, Any]) -> None:
+    call = {"type": "tool_call", "id": "c1", "name": "f", "args": {"x": 1}, **form}
+    text = {"type": "text", "text": "a", **({"raw": {"type": "output_text", "text": "n"}} if "raw" in form else {})}
+    if of_block is not None:
+        call["origin"] = of_block
+    history: list[Any] = [
+        {"v": 1, "role": "user", "content": [text]},
+        {"v": 1, "role": "assistant", "content": [text, call]},
+        {"v": 1, "role": "tool", "content": [text], "tool_call_id": "c1", "status": "success"},
+        {"v": 1, "role": "assistant", "content": [text]},
+    ]
+    history = [message if origin is None else {**message, "origin": origin} for message in history]
+    for dialect in WRITING:
+        quick = outcome(history, dialect, {})
+        with pytest.MonkeyPatch.context() as patch:
+            without_first_rows(patch)
+            assert outcome(history, dialect, {}) == quick, dialect
 
 
 @given(EVERYDAY)
