@@ -95,7 +95,7 @@ class Writer:
             tell = partial(self.report.add, "B12", "downgraded", action="made arguments plain", at=placed, path=path)
             found = {"toolUse": {**found["toolUse"], "input": plain_or_told(found["toolUse"]["input"], tell)}}
         if block.get("annotations"):
-            return self._cited(block, placed, path)
+            found = self._cited(found, block, placed, path)
         return self._named(found, block, placed, path) if "document" in found else found
 
     def _unwritable(self, block: Block, placed: Placed, path: str) -> Native:
@@ -103,12 +103,12 @@ class Writer:
         self.report.add("B6", "unresolved", action="a text stands in for the part", at=placed, path=path, detail=kind)
         return {"text": f"[{kind}: not available here]"}
 
-    def _cited(self, block: Block, placed: Placed, path: str) -> Native:
+    def _cited(self, found: Native, block: Block, placed: Placed, path: str) -> Native:
         notes = [(note.get("extras") or {}).get("bedrock") for note in block["annotations"]]
-        if all(isinstance(note, Mapping) for note in notes):
-            return {"citationsContent": {"content": [{"text": block["text"]}], "citations": notes}}
+        if "text" in found and all(isinstance(note, Mapping) for note in notes):
+            return {"citationsContent": {"content": [{"text": found["text"]}], "citations": notes}}
         self.report.add("B4", "dropped", action="left out citations", at=placed, path=path)
-        return {"text": block["text"]}
+        return found
 
     def _named(self, found: Native, block: Block, placed: Placed, path: str) -> Native:
         """Give a document a name that fits and is not used yet (B6)."""

@@ -209,3 +209,14 @@ def test_it_knows_its_own_and_not_anthropic_messages() -> None:
     assert DIALECT.recognises(NATIVE) > 0.8
     assert DIALECT.recognises([{"role": "user", "content": [{"type": "text", "text": "x"}]}]) == 0.0
     assert DIALECT.recognises([{"role": "user", "content": "x"}]) == 0.0
+
+
+@pytest.mark.parametrize(
+    "notes", [[{"type": "citation", "extras": {"bedrock": {"title": "t"}}}], [{"type": "citation"}]]
+)
+def test_a_picture_with_citations_keeps_the_picture(notes: list[Any]) -> None:
+    picture = {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png", "annotations": notes}
+    payload, report = export(DIALECT, [message("user", picture)])
+    (block,) = payload["messages"][0]["content"]
+    assert list(block) == ["image"]
+    assert [(loss.rule, loss.kind) for loss in report] == [("B4", "dropped")]
