@@ -13,17 +13,26 @@ from .plain_values import is_plain
 from .report import Placed, Report
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, default=str)
+_SAMPLE: Final[dict[Any, Any]] = {
+    "b": [1, 1.5, None, True, 'é"\n'],
+    "a": {1: {}, None: []},
+    "c": ...,
+    "d": float("nan"),
+}
 
 
 def _ready_encoder() -> Callable[[Any, int], Iterable[str]] | None:
     """Return the part of `_ENCODER` that it makes anew for each text, which takes longer than a short text itself.
 
-    None where this Python has no such part. It does not look for values that hold themselves.
+    None where this Python has none, or one that spells otherwise. It does not look for values that hold themselves.
     """
     make = getattr(json.encoder, "c_make_encoder", None)
     spell_text = getattr(json.encoder, "encode_basestring", None)
+    if make is None or spell_text is None:
+        return None
     try:
-        return make(None, str, spell_text, None, ": ", ", ", False, False, True) if make and spell_text else None
+        made: Callable[[Any, int], Iterable[str]] = make(None, str, spell_text, None, ": ", ", ", False, False, True)
+        return made if "".join(made(_SAMPLE, 0)) == _ENCODER.encode(_SAMPLE) else None
     except TypeError:  # another Python may make it of something else
         return None
 
