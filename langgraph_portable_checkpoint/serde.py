@@ -85,6 +85,9 @@ class DataSerializer(JsonPlusSerializer):
         extra: Further (module, name) pairs that may be imported and called.
     """
 
+    reads_messages_as_langgraph: Final = True
+    """True of this class, not of those derived from it."""
+
     def __init__(self, extra: Iterable[tuple[str, ...] | type] = ()) -> None:
         super().__init__(allowed_msgpack_modules=None)
         named = {(e.__module__, e.__name__) if isinstance(e, type) else tuple(e) for e in extra}

@@ -32,7 +32,6 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from ..envelope.exact import from_envelope
 from ..errors import CorruptRecordError
-from ..serde import DataSerializer
 from .items import MAX_ITEM_BYTES, PlainSealer, Sealer, SerdeSealer
 from .sequences import Entry, levels_of
 
@@ -90,9 +89,8 @@ class ValueCodec:
             isinstance(inner, JsonPlusSerializer) and type(inner).dumps_typed is JsonPlusSerializer.dumps_typed
         )
         """True when messages are known to go through LangGraph's own encoder."""
-        self.foresees = type(inner) in (JsonPlusSerializer, DataSerializer) and not getattr(
-            inner, "_custom_unpack_ext_hook", True
-        )
+        langgraphs_own = type(inner) is JsonPlusSerializer or "reads_messages_as_langgraph" in vars(type(inner))
+        self.foresees = langgraphs_own and not getattr(inner, "_custom_unpack_ext_hook", True)
         """True when messages are known to be read back by LangGraph's own decoder."""
         self.inner: SerializerProtocol = inner if self.native else serde
         self.sealer: Sealer = PlainSealer() if type(inner) is type(serde) and self.native else SerdeSealer(serde)

@@ -93,6 +93,7 @@ def test_nearly_all_recorded_messages_are_everyday_and_read_alike() -> None:
 ODD = [None, "", "ü", "\ud800", "x", "error", {}, {"a": 1}, [], [1], [{"name": "f"}], (), 0, 1, {1, 2}, "gone"]
 
 
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 @pytest.mark.parametrize("field", [*AIMessage.model_fields, "tool_call_id", "artifact", "status"])
 @pytest.mark.parametrize("odd", ODD)
 def test_messages_that_were_changed_since_they_were_made_are_read_alike(field: str, odd: Any) -> None:

@@ -136,7 +136,7 @@ def _shouting(code: int, data: bytes) -> Any:
     return made.model_copy(update={"content": made.content.upper()}) if isinstance(made, BaseMessage) else made
 
 
-class _Shouting(JsonPlusSerializer):
+class _Shouting(DataSerializer):
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         message = super().loads_typed(data)
         return message.model_copy(update={"content": "!"})
