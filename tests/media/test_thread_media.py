@@ -15,7 +15,7 @@ from langgraph.types import Send
 from redis.exceptions import ResponseError
 
 from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
-from langgraph_portable_checkpoint.errors import MediaError, ThreadDeletedError, ThreadNotFoundError
+from langgraph_portable_checkpoint.errors import CorruptRecordError, MediaError, ThreadDeletedError, ThreadNotFoundError
 from langgraph_portable_checkpoint.media.table import MediaRecord, Upload
 from langgraph_portable_checkpoint.storage.drivers import BlockingDriver
 from langgraph_portable_checkpoint.storage.layout import THREAD_PARTS
@@ -167,6 +167,22 @@ def test_media_of_an_unknown_thread_are_not_found(make_saver: SaverFactory, call
         calls.run(saver, "record_upload", "t", URI)
     with pytest.raises(ThreadNotFoundError):
         calls.run(saver, "refresh_uploads", "t", upload=lambda data, record: URI)
+
+
+def test_a_thread_that_is_not_there_cannot_be_measured(make_saver: SaverFactory) -> None:
+    with pytest.raises(ThreadNotFoundError):
+        make_saver().persistence_report("t")
+
+
+def test_a_media_table_that_cannot_be_read_is_an_error(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    put(calls, saver, CONVERSATION)
+    with make_saver.room.client() as client:
+        key = saver._core.layout.thread("t")[7]
+        client.hset(key, client.hkeys(key)[0], b"\xc1")
+    for name, args in (("media_table", ()), ("record_upload", (URI,))):
+        with pytest.raises(CorruptRecordError):
+            calls.run(saver, name, "t", *args)
 
 
 def refers(uri: str) -> list[Any]:
