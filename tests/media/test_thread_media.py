@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.types import Send
 from redis.exceptions import ResponseError
 
@@ -232,6 +233,19 @@ def test_bytes_of_an_upload_that_the_thread_has_are_not_kept_twice(make_saver: S
     sent: list[bytes] = []
     calls.run(saver, "refresh_uploads", "t", upload=lambda data, _: sent.append(data) or URI + "2", now=NOW)
     assert sent == [ONE]
+
+
+def test_bytes_of_an_upload_of_a_sealed_thread_are_in_no_shared_store(
+    make_saver: SaverFactory, calls: Calls, tmp_path: Path
+) -> None:
+    """A shared store names blobs by what they hold."""
+    saver = make_saver(media_store=tmp_path, serde=EncryptedSerializer.from_pycryptodome_aes(key=b"k" * 32))
+    put(calls, saver, [HumanMessage(refers(URI), id="q0")])
+    kept = calls.run(saver, "record_upload", "t", URI, data=ONE, mime_type="image/png", expires_at=NOW)
+    assert kept.store == "redis"
+    assert list(saver.media_store.list()) == []
+    client, key = blobs_of(make_saver, saver)
+    assert not any(ONE in data for data in client.hvals(key))
 
 
 def test_an_expired_upload_without_bytes_becomes_a_text(make_saver: SaverFactory, calls: Calls) -> None:

@@ -47,8 +47,8 @@ def test_what_is_cut_off_stays_reachable(saver: Any, talk: Talk) -> None:
     assert saver.thread_info("t").checkpoints == count + 1
 
 
-def test_the_rest_of_the_state_is_that_of_the_turn_before(saver: Any, talk: Talk) -> None:
-    saver.truncate_to_turn("t", 2)
+def test_the_rest_of_the_state_is_that_of_the_turn_before(saver: Any, calls: Calls, talk: Talk) -> None:
+    calls.run(saver, "truncate_to_turn", "t", 2)
     assert (
         talk.graph.get_state(talk.config).values["note"] == "after 0"
     )  # written before turn 1 ended; "after 1" came later
@@ -102,6 +102,18 @@ def test_a_head_from_the_future_is_refused(saver: Any, talk: Talk) -> None:
     saver.put(state.config, late, state.metadata, {})
     with pytest.raises(ConflictError, match="clock"):
         saver.truncate_to_turn("t", 1)
+
+
+def test_versions_that_are_texts_and_another_channel_go_on_in_kind(saver: Any, calls: Calls) -> None:
+    said = [HumanMessage("q0", id="0"), AIMessage("a0", id="1"), HumanMessage("q1", id="2"), AIMessage("a1", id="3")]
+    version = "00000000000000000000000000000009.0.5"
+    made = checkpoint({"said": said, "messages": "none"}, {"said": version, "messages": version})
+    calls.put(saver, config("t"), made, metadata(), made["channel_versions"])
+    calls.run(saver, "truncate_to_turn", "t", 1)
+    head = calls.get_tuple(saver, config("t"))
+    assert head is not None
+    assert head.checkpoint["channel_values"] == {"said": said[:2], "messages": "none"}
+    assert head.checkpoint["channel_versions"] == {"said": "00000000000000000000000000000010.0.5", "messages": version}
 
 
 def test_the_new_head_holds_nothing_that_would_run(saver: Any, calls: Calls) -> None:
