@@ -16,7 +16,13 @@ from langgraph.types import Send
 from redis.exceptions import ResponseError
 
 from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
-from langgraph_portable_checkpoint.errors import CorruptRecordError, MediaError, ThreadDeletedError, ThreadNotFoundError
+from langgraph_portable_checkpoint.errors import (
+    CorruptRecordError,
+    MediaError,
+    MediaTooLargeError,
+    ThreadDeletedError,
+    ThreadNotFoundError,
+)
 from langgraph_portable_checkpoint.media.table import MediaRecord, Upload
 from langgraph_portable_checkpoint.storage.drivers import BlockingDriver
 from langgraph_portable_checkpoint.storage.layout import THREAD_PARTS
@@ -157,6 +163,31 @@ def test_the_report_travels_with_a_copy(make_saver: SaverFactory, calls: Calls) 
     put(calls, saver, CONVERSATION)
     calls.run(saver, "copy_thread", "t", "u")
     assert calls.run(saver, "media_report", "u") == calls.run(saver, "media_report", "t") != []
+
+
+TOO_LARGE = part(b"\x89PNG" + bytes(5000))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        TOO_LARGE,
+        [TOO_LARGE],
+        {"a": [b"\x89PNG" + bytes(5000)] * 3},
+        [HumanMessage([TOO_LARGE])],
+        [HumanMessage("look"), ToolMessage("seen", tool_call_id="c", artifact=[TOO_LARGE])],
+    ],
+    ids=["part", "list", "map", "message", "artifact"],
+)
+def test_medium_above_the_limit_is_refused_wherever_it_stands_and_nothing_is_stored(
+    make_saver: SaverFactory, calls: Calls, value: Any
+) -> None:
+    saver = make_saver(media_policy=MediaPolicy(min_bytes=1000, max_inline_bytes=2000, max_bytes=4000))
+    with pytest.raises(MediaTooLargeError):
+        calls.put(saver, config("t"), checkpoint({"a": value}), metadata(), {"a": 1})
+    with pytest.raises(MediaTooLargeError):
+        calls.put_writes(saver, config("t", "1"), [("a", value)], "task")
+    assert make_saver.stored() == []
 
 
 def test_media_of_an_unknown_thread_are_not_found(make_saver: SaverFactory, calls: Calls) -> None:
