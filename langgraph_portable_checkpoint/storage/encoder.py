@@ -96,10 +96,11 @@ class Encoder:
 
         Raises:
             UnserializableValueError: names the channel.
+            MediaTooLargeError: a medium is larger than the policy allows.
         """
         try:
             return self._value(value, previous or EMPTY, 0)
-        except (UnserializableValueError, MediaTooLargeError):
+        except MediaTooLargeError:
             raise
         except _REFUSALS as error:
             raise _unserializable(name, value, error) from error
@@ -152,6 +153,8 @@ class Encoder:
         try:
             entries += [self.message(message) for message in value[len(entries) :]]
             return *self._sequence(entries, previous or EMPTY, LIST), flat
+        except MediaTooLargeError:
+            raise
         except _REFUSALS as error:
             raise _unserializable(name, value, error) from error
 

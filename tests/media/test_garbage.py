@@ -158,6 +158,12 @@ def test_blobs_that_threads_name_and_the_store_lacks_are_told(store: Any) -> Non
     assert sweep(store, ["gone", put(store, b"here")], 2).missing == ("gone",)
 
 
+def test_a_sweep_counts_what_it_leaves_alone(store: Any) -> None:
+    live, _ = put(store, b"live"), put(store, b"young")
+    report = sweep(store, [live, "gone"], 0)
+    assert (report.blobs, report.live, report.young, report.actions) == (2, 1, 1, ())
+
+
 def test_progress_is_told(store: Any) -> None:
     refs = [put(store, bytes([number])) for number in range(3)]
     told: list[tuple[str, int]] = []
@@ -169,6 +175,7 @@ def test_progress_is_told(store: Any) -> None:
 def test_a_grace_period_too_short_to_be_safe_is_refused(store: Any) -> None:
     with pytest.raises(ValueError, match="least"):
         collect_garbage(store, list, now=later(0), grace=timedelta(minutes=1))
+    assert collect_garbage(store, list, now=later(0), grace=garbage.MIN_GRACE).blobs == 0
 
 
 class Plain:
@@ -182,6 +189,13 @@ class Plain:
 
     def delete(self, ref: str) -> None:
         del self.blobs[ref]
+
+
+def test_a_blob_that_is_exactly_as_old_as_the_grace_period_stays() -> None:
+    store, now = Plain(), later(0)
+    store.blobs = {"edge": now - DAY, "beyond": now - DAY - timedelta(microseconds=1)}
+    report = collect_garbage(store, list, now=now, grace=DAY, dry_run=False)
+    assert (list(store.blobs), report.young, report.freed_bytes) == (["edge"], 1, 1)
 
 
 def test_a_store_that_can_only_delete_is_swept_at_once() -> None:

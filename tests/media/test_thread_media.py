@@ -11,11 +11,18 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.types import Send
 from redis.exceptions import ResponseError
 
 from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
-from langgraph_portable_checkpoint.errors import MediaError, ThreadDeletedError, ThreadNotFoundError
+from langgraph_portable_checkpoint.errors import (
+    CorruptRecordError,
+    MediaError,
+    MediaTooLargeError,
+    ThreadDeletedError,
+    ThreadNotFoundError,
+)
 from langgraph_portable_checkpoint.media.table import MediaRecord, Upload
 from langgraph_portable_checkpoint.storage.drivers import BlockingDriver
 from langgraph_portable_checkpoint.storage.layout import THREAD_PARTS
@@ -158,6 +165,31 @@ def test_the_report_travels_with_a_copy(make_saver: SaverFactory, calls: Calls) 
     assert calls.run(saver, "media_report", "u") == calls.run(saver, "media_report", "t") != []
 
 
+TOO_LARGE = part(b"\x89PNG" + bytes(5000))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        TOO_LARGE,
+        [TOO_LARGE],
+        {"a": [b"\x89PNG" + bytes(5000)] * 3},
+        [HumanMessage([TOO_LARGE])],
+        [HumanMessage("look"), ToolMessage("seen", tool_call_id="c", artifact=[TOO_LARGE])],
+    ],
+    ids=["part", "list", "map", "message", "artifact"],
+)
+def test_medium_above_the_limit_is_refused_wherever_it_stands_and_nothing_is_stored(
+    make_saver: SaverFactory, calls: Calls, value: Any
+) -> None:
+    saver = make_saver(media_policy=MediaPolicy(min_bytes=1000, max_inline_bytes=2000, max_bytes=4000))
+    with pytest.raises(MediaTooLargeError):
+        calls.put(saver, config("t"), checkpoint({"a": value}), metadata(), {"a": 1})
+    with pytest.raises(MediaTooLargeError):
+        calls.put_writes(saver, config("t", "1"), [("a", value)], "task")
+    assert make_saver.stored() == []
+
+
 def test_media_of_an_unknown_thread_are_not_found(make_saver: SaverFactory, calls: Calls) -> None:
     saver = make_saver()
     for name in ("media_table", "media_report"):
@@ -167,6 +199,22 @@ def test_media_of_an_unknown_thread_are_not_found(make_saver: SaverFactory, call
         calls.run(saver, "record_upload", "t", URI)
     with pytest.raises(ThreadNotFoundError):
         calls.run(saver, "refresh_uploads", "t", upload=lambda data, record: URI)
+
+
+def test_a_thread_that_is_not_there_cannot_be_measured(make_saver: SaverFactory) -> None:
+    with pytest.raises(ThreadNotFoundError):
+        make_saver().persistence_report("t")
+
+
+def test_a_media_table_that_cannot_be_read_is_an_error(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    put(calls, saver, CONVERSATION)
+    with make_saver.room.client() as client:
+        key = saver._core.layout.thread("t")[7]
+        client.hset(key, client.hkeys(key)[0], b"\xc1")
+    for name, args in (("media_table", ()), ("record_upload", (URI,))):
+        with pytest.raises(CorruptRecordError):
+            calls.run(saver, name, "t", *args)
 
 
 def refers(uri: str) -> list[Any]:
@@ -216,6 +264,19 @@ def test_bytes_of_an_upload_that_the_thread_has_are_not_kept_twice(make_saver: S
     sent: list[bytes] = []
     calls.run(saver, "refresh_uploads", "t", upload=lambda data, _: sent.append(data) or URI + "2", now=NOW)
     assert sent == [ONE]
+
+
+def test_bytes_of_an_upload_of_a_sealed_thread_are_in_no_shared_store(
+    make_saver: SaverFactory, calls: Calls, tmp_path: Path
+) -> None:
+    """A shared store names blobs by what they hold."""
+    saver = make_saver(media_store=tmp_path, serde=EncryptedSerializer.from_pycryptodome_aes(key=b"k" * 32))
+    put(calls, saver, [HumanMessage(refers(URI), id="q0")])
+    kept = calls.run(saver, "record_upload", "t", URI, data=ONE, mime_type="image/png", expires_at=NOW)
+    assert kept.store == "redis"
+    assert list(saver.media_store.list()) == []
+    client, key = blobs_of(make_saver, saver)
+    assert not any(ONE in data for data in client.hvals(key))
 
 
 def test_an_expired_upload_without_bytes_becomes_a_text(make_saver: SaverFactory, calls: Calls) -> None:

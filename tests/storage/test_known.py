@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langgraph_portable_checkpoint import MediaPolicy
 from langgraph_portable_checkpoint.media.placing import PolicyWalk
@@ -35,9 +36,9 @@ class Sender:
 
         monkeypatch.setattr(encoding, "fields_to_envelope", counted)
 
-    def send(self, message: Any) -> dict[bytes, bytes]:
+    def send(self, message: Any, sink: Sink | None = None) -> dict[bytes, bytes]:
         """Encode a message for one call; return the items that the call takes along."""
-        sink = Sink()
+        sink = sink or Sink()
         secrets = Secrets(b"", CODEC.sealer)
         Encoder(CODEC, secrets, known=self.known, stored=self.stored, sink=sink).message(message)
         return sink.items
@@ -73,3 +74,11 @@ def test_few_messages_wait_for_an_answer_at_a_time_and_no_large_ones(sender: Sen
     assert kept == [digest for items in sent[1:] for digest in items]
     [large] = sender.send(HumanMessage("x" * HEAVY_TEXT))
     assert sender.known.sent(large) is None
+
+
+def test_message_with_media_goes_along_with_its_media_each_time(sender: Sender) -> None:
+    picture = {"type": "image", "mime_type": "image/png", "base64": base64.b64encode(b"\x89PNG" + bytes(9000)).decode()}
+    for _ in range(2):
+        sink = Sink()
+        sender.send(ToolMessage("seen", tool_call_id="c", artifact=[picture]), sink)
+        assert (len(sink.items), len(sink.media)) == (1, 1)

@@ -193,6 +193,31 @@ def test_what_is_not_there_is_not_registered(ours: OpenSaver, server: Room) -> N
     assert server.keys() == before
 
 
+@pytest.mark.parametrize("lost", ["registry", "run_index"])
+def test_what_no_listing_finds_is_registered_again_and_not_in_a_dry_run(
+    ours: OpenSaver, server: Room, lost: str
+) -> None:
+    saver, layout = ours("a"), Layout(f"{server.prefix}-a")
+    put_chain(saver, "t")
+    before = server.keys()
+    with server.client() as client:
+        client.delete(*(getattr(layout, lost)(shard) for shard in range(64)))
+    for dry_run in (True, True, False):
+        assert _kinds(saver, dry_run=dry_run) == ["register thread" if lost == "registry" else "register runs"]
+    assert list(repair(saver)) == []
+    assert server.keys() == before
+
+
+def test_a_prefix_of_any_characters_is_found(ours: OpenSaver, server: Room) -> None:
+    saver, other = ours("a[1]*?"), ours("a1bc")
+    for each in (saver, other):
+        put_chain(each, "t")
+        with server.client() as client:
+            client.delete(each._core.layout.thread("t")[3])
+    assert [action.kind for action in repair(saver, dry_run=False)].count("index checkpoint") == 4
+    assert [action.kind for action in repair(other)].count("index checkpoint") == 4
+
+
 def test_other_prefixes_are_not_touched(ours: OpenSaver, server: Room) -> None:
     saver, other = ours("a"), ours("a2")
     put_chain(saver, "t")

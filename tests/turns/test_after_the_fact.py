@@ -13,7 +13,11 @@ from pydantic import BaseModel
 
 from langgraph_portable_checkpoint import PortableRedisSaver, export_thread
 from langgraph_portable_checkpoint.errors import IncompatibleHistoryError
+from tests.saver.calls import Calls
+from tests.saver.conftest import calls
 from tests.servers import Room
+
+__all__ = ["calls"]
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 
@@ -39,12 +43,12 @@ def _graph(saver: Any, node: Any) -> Any:
 
 
 @pytest.mark.parametrize(("node", "status"), [(_fail, "failed"), (_wait, "interrupted")])
-def test_archive_keeps_why_a_turn_stopped(saver: Any, node: Any, status: str) -> None:
+def test_archive_keeps_why_a_turn_stopped(saver: Any, calls: Calls, node: Any, status: str) -> None:
     try:
         _graph(saver, node).invoke({"messages": [HumanMessage("q")]}, CONFIG)
     except ValueError:
         assert status == "failed"
-    saver.from_json(saver.to_json("t"), thread_id="copy")
+    calls.run(saver, "from_json", calls.run(saver, "to_json", "t"), thread_id="copy")
     told = ("status", "error", "interrupts", "started_at", "updated_at")
     (before,), (after,) = saver.turns("t"), saver.turns("copy")
     assert before.status == status

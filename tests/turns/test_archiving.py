@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from langgraph_portable_checkpoint.errors import (
@@ -17,11 +19,15 @@ from langgraph_portable_checkpoint.errors import (
     ThreadNotFoundError,
 )
 from tests.saver.calls import Calls
+from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.conftest import SaverFactory, calls
 from tests.turns.scenes import PNG, SCENES, Talk, answered, picture, play, thread_id_of
 from tests.turns.shapes import outline
 
 __all__ = ["calls"]
+
+
+LARGE = PNG + b"!" * (4000 - len(PNG))
 
 
 def exact(messages: list[Any]) -> bytes:
@@ -51,6 +57,59 @@ def test_media_are_in_the_archive_once_and_as_they_were(saver: Any, tmp_path: Pa
     assert [entry["size_bytes"] for entry in json.loads(text)["media"]] == [len(PNG)]
     saver.from_json(text, thread_id="u")
     assert exact(Talk(saver, "u").messages) == before
+
+
+def shown(data: bytes, text: str | None = None) -> dict[str, Any]:
+    return {"type": "image", "mime_type": "image/png", "base64": text or base64.b64encode(data).decode()}
+
+
+def put(calls: Calls, saver: Any, messages: list[Any]) -> Any:
+    made = checkpoint({"said": messages, "messages": "another channel"})
+    return calls.put(saver, config("t"), made, metadata(), made["channel_versions"])
+
+
+def copied(calls: Calls, saver: Any, document: str) -> list[Any]:
+    """Make thread u of an archive; return its conversation."""
+    calls.run(saver, "from_json", document, thread_id="u")
+    found = calls.get_tuple(saver, config("u"))
+    assert found is not None
+    messages: list[Any] = found.checkpoint["channel_values"]["said"]
+    return messages
+
+
+def test_media_that_are_small_or_oddly_spelled_stay_where_they_are(saver: Any, calls: Calls) -> None:
+    text = base64.b64encode(LARGE).decode()
+    assert text.endswith("==")
+    odd = text[:-3] + chr(ord(text[-3]) + 1) + "=="  # the same bytes, spelled otherwise
+    said = [HumanMessage([shown(LARGE), shown(LARGE[:300]), shown(LARGE, odd)], id="h")]
+    put(calls, saver, said)
+    document = calls.run(saver, "to_json", "t")
+    assert [entry["size_bytes"] for entry in json.loads(document)["media"]] == [len(LARGE)]
+    assert exact(copied(calls, saver, document)) == exact(said)
+
+
+def test_a_picture_that_was_lost_is_missing_in_the_archive_and_nothing_else(
+    saver: Any, calls: Calls, make_saver: SaverFactory
+) -> None:
+    said = [HumanMessage([shown(LARGE)], id="kept"), HumanMessage([shown(b"\x89PNG" + LARGE)], id="lost")]
+    put(calls, saver, said)
+    with make_saver.room.client() as client:
+        key = saver._core.layout.thread("t")[6]
+        [lost] = [ref for ref, data in client.hgetall(key).items() if data != LARGE]
+        client.hdel(key, lost)
+    kept, missing = copied(calls, saver, calls.run(make_saver(), "to_json", "t"))
+    assert exact([kept]) == exact(said[:1])
+    assert missing.id == "lost"
+    assert LARGE not in base64.b64decode(str(missing.content[0].get("base64", "")))
+
+
+@pytest.mark.parametrize("media", [{"sha256": "0" * 64}, {}])
+def test_a_block_whose_bytes_the_archive_has_not_is_left_without_them(saver: Any, calls: Calls, media: Any) -> None:
+    put(calls, saver, [HumanMessage([shown(LARGE)], id="h")])
+    document = json.loads(calls.run(saver, "to_json", "t"))
+    document["messages"][0]["envelope"]["content"][0]["media"] = media
+    [message] = copied(calls, saver, json.dumps(document))
+    assert message.content[0]["base64"] == ""
 
 
 def test_an_archive_is_read_from_text_bytes_and_path(saver: Any, tmp_path: Path) -> None:

@@ -107,6 +107,12 @@ def test_others_of_the_same_process_are_refused_too(saver: Any) -> None:
     assert refused == [TurnInProgressError]
 
 
+@pytest.mark.parametrize("lease_seconds", [0, 0.0001])
+def test_a_lease_may_be_asked_for_no_time_at_all(saver: Any, lease_seconds: float) -> None:
+    with saver.exclusive_turn("t", lease_seconds=lease_seconds):
+        pass
+
+
 def test_other_threads_are_free(saver: Any, other: Any) -> None:
     with saver.exclusive_turn("t"), other.exclusive_turn("u"):
         Talk(other, "u").ask("one", answered("1"))
