@@ -252,11 +252,16 @@ class Decoder:
         if form == LIST:
             return self._elements(entries)
         if form == DICT:
-            values = [self.value(entry) for entry in entries]
-            return dict(zip(values[::2], values[1::2], strict=True))
+            return self._map([self.value(entry) for entry in entries])
         if form == CHUNKED:
             return [element for entry in entries for element in self.value(entry)]
         raise CorruptRecordError("sequence", where=self.where, reason=f"its form {form!r} is not known")
+
+    def _map(self, values: list[Any]) -> dict[Any, Any]:
+        try:
+            return dict(zip(values[::2], values[1::2], strict=True))
+        except (ValueError, TypeError) as error:
+            raise CorruptRecordError("sequence", where=self.where, reason="it is not the map it should be") from error
 
     def _elements(self, entries: list[Entry]) -> list[Any]:
         """Decode the entries of a list. Long conversations pass here: messages decoded before are copied together."""
