@@ -7,7 +7,7 @@ Owns `Loss`, its closed set of kinds, `Report` (the collector that normaliser an
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -59,36 +59,13 @@ class Loss:
     origin: str = ""
     target: str = ""
 
-    def __init__(
-        self,
-        *,
-        rule: str,
-        kind: LossKind,
-        action: str,
-        turn: int | None = None,
-        message: int | None = None,
-        path: str = "",
-        detail: str = "",
-        origin: str = "",
-        target: str = "",
-    ) -> None:
-        # A frozen class sets its fields one by one through object; an export may have a loss for every message.
-        fields = self.__dict__
-        fields["rule"] = rule
-        fields["kind"] = kind
-        fields["action"] = action
-        fields["turn"] = turn
-        fields["message"] = message
-        fields["path"] = path
-        fields["detail"] = detail
-        fields["origin"] = origin
-        fields["target"] = target
-
     def __str__(self) -> str:
         where = "history" if self.message is None else f"message {self.message}"
         where += f" {self.path}" if self.path else ""
         return f"[{self.rule}] {self.kind} at {where}: {self.action}" + (f" ({self.detail})" if self.detail else "")
 
+
+_new_loss: Final[Callable[[type[Loss]], Loss]] = object.__new__
 
 Spot = tuple[int | None, int]
 """A source message's index, and the position of a block in its content."""
@@ -139,19 +116,24 @@ class Report:
     ) -> None:
         """Record one loss; `at` gives turn, message and origin."""
         known = at.envelope.get("origin") if at is not None else None
-        self._losses.append(
-            Loss(
-                rule=rule,
-                kind=kind,
-                action=action,
-                turn=None if at is None else at.turn,
-                message=None if at is None else at.index,
-                path=path,
-                detail=detail,
-                origin=known.get("provider", "") if known else "",
-                target=self.target,
-            )
+        loss = _new_loss(Loss)
+        # A frozen class sets its fields one by one; an export may have a loss for every message.
+        object.__setattr__(
+            loss,
+            "__dict__",
+            {
+                "rule": rule,
+                "kind": kind,
+                "action": action,
+                "turn": None if at is None else at.turn,
+                "message": None if at is None else at.index,
+                "path": path,
+                "detail": detail,
+                "origin": known.get("provider", "") if known else "",
+                "target": self.target,
+            },
         )
+        self._losses.append(loss)
 
     def __iter__(self) -> Iterator[Loss]:
         return iter(self._losses)
