@@ -70,6 +70,8 @@ def test_before_is_an_exclusive_bound_known_or_not(saver: Any, calls: Calls) -> 
     assert _ids(calls.list(saver, config("t"), before=config("t", new_id()))) == made[::-1]
     assert _ids(calls.list(saver, config("t"), before=config("t", "0"))) == []
     assert _ids(calls.list(saver, config("t"), before=config("t"))) == made[::-1]
+    assert _ids(calls.list(saver, config("t", made[1]), before=config("t", made[2]))) == made[1:2]
+    assert _ids(calls.list(saver, config("t", made[2]), before=config("t", made[2]))) == []
 
 
 METADATA: list[dict[str, Any]] = [
