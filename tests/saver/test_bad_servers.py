@@ -132,6 +132,12 @@ def test_scripts_flushed_from_the_server_come_back(make_saver: SaverFactory, own
     with own_server.client() as client:
         client.script_flush()
     assert len(calls.list(saver, config("t"))) == 4
+    with own_server.client() as client:
+        client.script_flush()
+    chain(calls, saver, "u", 1)
+    with own_server.client() as client:
+        client.script_flush()
+    assert len(calls.list(saver, None)) == 5
 
 
 def test_server_emptied_under_a_warm_saver(make_saver: SaverFactory, own_server: Server, calls: Calls) -> None:

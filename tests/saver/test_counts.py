@@ -231,6 +231,21 @@ def test_unchanged_value_is_stored_and_sent_once(make_saver: SaverFactory, proxy
     assert _memory(make_saver) < 1_200_000
 
 
+def test_media_that_were_read_are_not_fetched_again_with_a_new_one(
+    make_saver: SaverFactory, proxy: Proxy, calls: Calls
+) -> None:
+    writer, reader, place = make_saver(), make_saver(proxy.url), config("t")
+    pictures = [b"\x89PNG" + bytes([number]) * 200_000 for number in range(3)]
+    for step in range(1, 4):
+        made = checkpoint({"a": pictures[:step]}, {"a": step})
+        place = calls.put(writer, place, made, metadata(step), {"a": step})
+        proxy.reset()
+        found = calls.get_tuple(reader, config("t"))
+        assert found is not None
+        assert found.checkpoint["channel_values"]["a"] == pictures[:step]
+        assert 200_000 < proxy.traffic.bytes_received < 250_000
+
+
 def test_medium_that_a_thread_has_is_not_sent_again_within_another_value(
     make_saver: SaverFactory, proxy: Proxy, calls: Calls
 ) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
+from langgraph_portable_checkpoint.errors import WrongServerError
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import chain, checkpoint, config, metadata, new_id
 from tests.saver.conftest import SaverFactory
@@ -70,6 +72,8 @@ def test_before_is_an_exclusive_bound_known_or_not(saver: Any, calls: Calls) -> 
     assert _ids(calls.list(saver, config("t"), before=config("t", new_id()))) == made[::-1]
     assert _ids(calls.list(saver, config("t"), before=config("t", "0"))) == []
     assert _ids(calls.list(saver, config("t"), before=config("t"))) == made[::-1]
+    assert _ids(calls.list(saver, config("t", made[1]), before=config("t", made[2]))) == made[1:2]
+    assert _ids(calls.list(saver, config("t", made[2]), before=config("t", made[2]))) == []
 
 
 METADATA: list[dict[str, Any]] = [
@@ -139,3 +143,25 @@ def test_head_is_the_highest_id_not_the_last_put(saver: Any, make_saver: SaverFa
         assert found is not None
         assert found.checkpoint["id"] == late
         assert _ids(calls.list(each, config("t"))) == [late, early]
+
+
+def test_listing_drops_old_registrations_of_threads_that_are_gone(
+    saver: Any, make_saver: SaverFactory, calls: Calls
+) -> None:
+    layout = saver._core.layout
+    chain(calls, saver, "t", 1)
+    old, young = layout.registry(layout.shard_of(b"old")), layout.registry(layout.shard_of(b"young"))
+    with make_saver.room.client() as client:
+        client.zadd(old, {"old": 1000})
+        client.zadd(young, {"young": time.time() * 1000})
+        assert len(calls.list(saver, None)) == 1
+        assert client.zscore(old, "old") is None
+        assert client.zscore(young, "young") is not None, "its first put may be under way"
+
+
+def test_listing_that_meets_a_key_of_something_else_says_so(saver: Any, make_saver: SaverFactory, calls: Calls) -> None:
+    chain(calls, saver, "t", 1)
+    with make_saver.room.client() as client:
+        client.set(saver._core.layout.thread("t")[0], "not ours")
+    with pytest.raises(WrongServerError, match="'t'"):
+        calls.list(saver, None)
