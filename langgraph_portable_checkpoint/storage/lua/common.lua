@@ -123,11 +123,11 @@ local function check_types()
   for i = 10, 11 do redis.call('GET', KEYS[i]) end
 end
 
--- The same for a call that writes blobs and media records only where it brings some: `media` of them; blobs as further
--- arguments, or sent before. Where all keys expire together, all are looked at.
-local function check_media(media, sent, expires)
+-- The same for a call that writes blobs and media records only where it brings some: `media` and `blobs` of them, or blobs
+-- sent before. Where all keys expire together, all are looked at.
+local function check_media(media, blobs, sent, expires)
   if expires then return check_types() end
-  if ARGV[2] or sent ~= '' then redis.call('HLEN', BLOBS) end
+  if blobs > 0 or sent ~= '' then redis.call('HLEN', BLOBS) end
   if media > 0 then redis.call('HLEN', MEDIA) end
 end
 
@@ -194,6 +194,12 @@ local function store_pairs(key, at)
   local after = after_pairs(at)
   store_range(key, A, at + 1, after - 1)
   return after
+end
+
+-- Store what stands beside the packed arguments: names and bytes of `blobs` blobs, then of large items.
+local function store_apart(blobs)
+  store_range(BLOBS, ARGV, 2, 1 + 2 * blobs)
+  store_range(ITEMS, ARGV, 2 + 2 * blobs, #ARGV)
 end
 
 -- Tell whether one of these concatenated refs, on which a call builds, names nothing: the server has lost what it had

@@ -1,12 +1,12 @@
 -- Store one checkpoint with its items, blobs and turn records, atomically.
--- ARGV: 1 a msgpack array; then names and bytes of blobs. In the array: 1 expected generation or '', 2 fresh generation,
+-- ARGV: 1 a msgpack array; then names and bytes of blobs and of large items. In the array: 1 expected generation or '', 2 fresh generation,
 --   3 sealed digest key or '', 4 thread id, 5 ns, 6 checkpoint id, 7 parent place or '', 8 record, 9 ttl ms or '', 10 lease
 --   token or '', 11 run digest or '', 12 conflict policy ('allow' | 'report' | 'raise'), 13 place of the checkpoint whose turn
 --   log the turn records extend or '', 14 concatenated refs of blobs that this transaction has stored before or '',
 --   15 SHA-1 in hex of the parent's record or '', 16 concatenated refs that must be there beside those that it names,
 --   17 time (ms) to register the thread with in KEYS[12] or ''; KEYS[13], without a time KEYS[12], is where the run is
---   entered, if given; then counted pairs for media, items; then counted pairs for turns, a counted list of turns to drop and the number of
---   turns; or -1 to leave the turn log alone.
+--   entered, if given; 18 how many blobs follow the array; then counted pairs for media, other items; then counted pairs
+--   for turns, a counted list of turns to drop and the number of turns; or -1 to leave the turn log alone.
 -- Reply: {'ok', generation, head before, turn log applied '1'/'0'} | {'stale', generation, key} | {'deleted'}
 --   | {'leased'} | {'conflict', head} | {'lost'} where items are gone that it builds on. Nothing is stored unless the reply is 'ok'.
 A = cmsgpack.unpack(ARGV[1])
@@ -21,9 +21,9 @@ return with_sent(A[14], function()
   local meta = read_meta()
   local differs = differs_from(meta, A[1], before and true, head ~= '')
   if differs then return differs end
-  local expires, turns = A[9] ~= '' or meta.ttl, after_pairs(after_pairs(18))
+  local expires, turns = A[9] ~= '' or meta.ttl, after_pairs(after_pairs(19))
   local drops = A[turns] >= 0 and A[after_pairs(turns)] or 0
-  check_media(A[18], A[14], expires)
+  check_media(A[19], A[18], A[14], expires)
   check_registers()
   if A[turns] > 0 then redis.call('HLEN', TURNS) end
   if A[11] ~= '' then redis.call('SCARD', RUNS) end
@@ -39,8 +39,8 @@ return with_sent(A[14], function()
   if not meta.g then begin(A[2], A[3], A[4]) end
   note_holder(A[10])
   register(A[17], A[4], A[11])
-  store_range(BLOBS, ARGV, 2, #ARGV)
-  local at = store_pairs(ITEMS, store_pairs(MEDIA, 18))
+  store_apart(A[18])
+  local at = store_pairs(ITEMS, store_pairs(MEDIA, 19))
   redis.call('HSET', CKPTS, place, A[8])
   local fields = {}
   if not meta.m or meta.m < A[6] then fields = {'m', A[6]} end

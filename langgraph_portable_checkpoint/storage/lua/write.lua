@@ -1,8 +1,9 @@
 -- Store pending writes of one task for one checkpoint, atomically.
--- ARGV: 1 a msgpack array; then names and bytes of blobs. In the array: 1 expected generation or '', 2 fresh generation,
+-- ARGV: 1 a msgpack array; then names and bytes of blobs and of large items. In the array: 1 expected generation or '', 2 fresh generation,
 --   3 sealed digest key or '', 4 thread id, 5 ns, 6 checkpoint id, 7 ttl ms or '', 8 lease token or '', 9 task id,
 --   10 concatenated refs of blobs that this transaction has stored before or '', 11 concatenated refs that must be there,
---   12 time (ms) to register the thread with in KEYS[12] or ''; then counted pairs for media, items; then counted triples key, 'set' | 'keep', frame; then '' or a turn log place, turn
+--   12 time (ms) to register the thread with in KEYS[12] or '', 13 how many blobs follow the array; then counted pairs for
+--   media, other items; then counted triples key, 'set' | 'keep', frame; then '' or a turn log place, turn
 --   number, turn record, and the SHA-1 in hex of the record that it replaces.
 -- 'keep' leaves a write that is already there under the same key; 'set' replaces it.
 -- Reply: {'ok', generation, turn record written '1'/'0'} | {'stale', generation, key} | {'deleted'} | {'leased'}
@@ -19,12 +20,12 @@ return with_sent(A[10], function()
   local differs = differs_from(meta, A[1])
   if differs then return differs end
   local expires = A[7] ~= '' or meta.ttl
-  check_media(A[13], A[10], expires)
+  check_media(A[14], A[13], A[10], expires)
   check_registers()
   if A[12] ~= '' then check_rights('ZADD') end -- HSET is the first to write, and may be refused without harm
   if expires then check_rights('HSET', 'PEXPIRE', 'PERSIST') end
   if A[10] ~= '' then check_rights('HSET', 'HDEL') end
-  local frames = after_pairs(after_pairs(13))
+  local frames = after_pairs(after_pairs(14))
   for i = 1, A[frames] do
     if A[frames + 3 * i - 1] == 'set' then redis.call('HLEN', TURNS) end -- a later call tells the turn log of it
   end
@@ -33,8 +34,8 @@ return with_sent(A[10], function()
   if not meta.g then begin(A[2], A[3], A[4]) end
   note_holder(A[8])
   register(A[12], A[4], '')
-  store_range(BLOBS, ARGV, 2, #ARGV)
-  local at = store_pairs(ITEMS, store_pairs(MEDIA, 13)) + 1
+  store_apart(A[13])
+  local at = store_pairs(ITEMS, store_pairs(MEDIA, 14)) + 1
   local known = {}
   if old ~= '' and string.find(old, A[9], 1, true) then
     each_frame(old, function(start, stop, key) known[key] = {start, stop} end)

@@ -35,6 +35,8 @@ KEY_BYTES: Final = 32
 TOLD: Final = {"mime_type": str, "size_bytes": int, "sha256": str}
 """What a hook hears of a lost medium, where the media table has it."""
 STRANGER_BYTES: Final = 8 * 1024 * 1024
+APART_BYTES: Final = 256 * 1024
+"""Items of more than this in all are arguments of their own."""
 
 
 class NoBlobs:
@@ -182,9 +184,17 @@ def pairs(values: Mapping[bytes, bytes]) -> list[bytes | int]:
     return flat
 
 
-def packed(values: Sequence[bytes | int], blobs: tuple[bytes, ...]) -> tuple[bytes, ...]:
-    """Pack a script's many arguments into one, in the old form of msgpack that servers read; blobs stay beside it."""
-    return (msgpack.packb(values, use_bin_type=False), *blobs)
+def packed(
+    head: Sequence[bytes | int], media: MediaArgs, items: Mapping[bytes, bytes], tail: Sequence[bytes | int]
+) -> tuple[bytes, ...]:
+    """Pack a script's many arguments into one, in the old form of msgpack that servers read.
+
+    Blobs stay beside it, and so do items where they are large: one argument may have no more than 512 MiB.
+    """
+    apart = sum(map(len, items.values())) > APART_BYTES
+    stored = [len(media.blobs), *pairs(media.records), *pairs({} if apart else items)]
+    beside = (part for pair in (*media.blobs.items(), *(items.items() if apart else ())) for part in pair)
+    return (msgpack.packb([*head, *stored, *tail], use_bin_type=False), *beside)
 
 
 def unpair(flat: Iterable[bytes]) -> dict[bytes, bytes]:
@@ -322,7 +332,7 @@ def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[MediaArgs]:
         records[name] = seal_media_record(view, name, report)
     own = stored if core.store is None else {}
     large = large_of(own) if core.transactions is not False else {}
-    small = tuple(part for blob in own.items() if blob[0] not in large for part in blob)
+    small = {ref: data for ref, data in own.items() if ref not in large}
     return MediaArgs(large, small, records)
 
 

@@ -23,8 +23,8 @@ class MediaArgs(NamedTuple):
 
     large: Mapping[bytes, bytes]
     """Blobs that go before the script."""
-    blobs: tuple[bytes, ...]
-    """Names and bytes of the other blobs: further arguments of the script."""
+    blobs: Mapping[bytes, bytes]
+    """The other blobs: further arguments of the script."""
     records: Mapping[bytes, bytes]
     """Media table records."""
 

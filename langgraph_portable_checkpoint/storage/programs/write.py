@@ -207,7 +207,7 @@ class _Put:
         run_id = metadata.get("run_id")
         ns, checkpoint_id = self.place.split(b"\0")
         parent_place = spell_place(self.ns, self.parent_id) if self.parent_id else b""
-        args: list[bytes | int] = [
+        head: list[bytes | int] = [
             b"" if fresh else self.view.generation,
             self.view.generation,
             self.view.sealed_key,
@@ -225,13 +225,11 @@ class _Put:
             parent.sha1_hex if parent else b"",
             self.sink.builds_on(refs, refs_of(parent.data, where="a held record") if parent else ()),
             entry.now,
-            *pairs(media.records),
-            *pairs(self.sink.items),
-            *_turn_args(turns),
         ]
+        args = packed(head, media, self.sink.items, _turn_args(turns))
         keys = (*self.core.layout.thread(self.thread_id), *entry.keys)
         supposed = (b"ok", self.view.generation, b"", b"0" if turns is None else b"1")
-        return Script("put", keys, packed(args, media.blobs), supposed=supposed)
+        return Script("put", keys, args, supposed=supposed)
 
     def _dump_rest(self, value: Any) -> tuple[str, bytes]:
         return self.encoder.dump_named("checkpoint metadata", value)
@@ -347,13 +345,12 @@ def put_writes(
         media = yield from media_args(core, view, sink)
         entry = registering(core, thread_id, None, fresh=fresh)
         refs = sink.builds_on(ref for frame in frames.values() for ref in frame.entry.refs)
-        stored = [media.sent, refs, entry.now, *pairs(media.records), *pairs(sink.items)]
         head = _head_of_writes(core, view, thread_id, place, fresh=fresh, token=token)
-        task = task_name(task_id, view.secrets)
-        args = [*head, task, *stored, *_frame_args(view, place, frames), *_marked_args(place, marked)]
+        head += (task_name(task_id, view.secrets), media.sent, refs, entry.now)
+        args = packed(head, media, sink.items, [*_frame_args(view, place, frames), *_marked_args(place, marked)])
         keys = (*core.layout.thread(thread_id), *entry.keys)
         supposed = (b"ok", view.generation, b"1" if marked else b"0")
-        script = Script("write", keys, packed(args, media.blobs), supposed=supposed)
+        script = Script("write", keys, args, supposed=supposed)
         reply = yield from registered(core, script, entry, large=media.large)
         if reply is None:
             continue
