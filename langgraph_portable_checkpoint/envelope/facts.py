@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage
 
+from langgraph_portable_checkpoint.envelope.exact import to_envelope
 from langgraph_portable_checkpoint.envelope.fields import read_fields
 from langgraph_portable_checkpoint.envelope.model import MEDIA_TYPES, MessageEnvelope, Role
 from langgraph_portable_checkpoint.envelope.origins import read_origin
@@ -89,6 +90,8 @@ def fact_of_message(message: BaseMessage) -> MessageFact:
     Text, and content blocks that are text, thinking or calls known to `.tool_calls`, cost a few microseconds. Other
     messages (media, foreign shapes, unknown classes) are read as an envelope is, but not proven or serialized.
     """
+    if not _is_regular(message):
+        return fact_of_envelope(cast(MessageEnvelope, to_envelope(message)))
     kind: object = message.type
     role = _ROLES.get(kind) if isinstance(kind, str) else None
     if role is None or not _is_everyday(message):
@@ -120,6 +123,19 @@ def _fact_of_answer(message: BaseMessage, source: str | None) -> MessageFact:
         usage=usage,
         response_id=origin.get("response_id"),
         cost=_cost_of(usage, {"response_metadata": metadata}) if metadata or usage else None,
+    )
+
+
+def _is_regular(message: BaseMessage) -> bool:
+    """Tell whether a message's fields are of the types that its class says, as far as is looked at here."""
+    fields = message.__dict__
+    calls, usage = fields.get("tool_calls", []), fields.get("usage_metadata")
+    return (
+        isinstance(fields.get("response_metadata"), dict)
+        and isinstance(fields.get("additional_kwargs"), dict)
+        and (usage is None or isinstance(usage, dict))
+        and isinstance(calls, list)
+        and all(isinstance(call, dict) and isinstance(call.get("id", 0), (str, type(None))) for call in calls)
     )
 
 

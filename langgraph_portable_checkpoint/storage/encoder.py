@@ -244,6 +244,8 @@ class Encoder:
 
     def message(self, message: BaseMessage) -> Entry:
         """Encode a message; its id stands in the entry, so that the item does not change when an id is given."""
+        if not _has_text_id(message):
+            return self._blob_of_message(message)
         entry = self._message_item(message)
         return Entry(id_to_wire(message.id), entry.refs) if entry.wire is None else entry
 
@@ -289,8 +291,6 @@ class Encoder:
         return name_of_taken(message, taken.value, taken.holes)
 
     def _new_message(self, message: BaseMessage, taken: tuple[Any, Sequence[Any]] | None) -> Entry:
-        if not _has_text_id(message):
-            return self._blob_of_message(message)
         kind = type(message)
         fields, holes = taken or self._take_out(message.model_dump(), message.id)
         fields = _emptied(fields, holes)
@@ -340,7 +340,10 @@ def _with_text(node: Any, path: Sequence[Any]) -> Any:
 
 
 def _has_text_id(message: BaseMessage) -> bool:
-    return message.id is None or type(message.id) is str
+    """Tell whether a message has no id, or one that is text without half of a surrogate pair."""
+    if type(message.id) is not str or message.id.isascii():
+        return message.id is None or type(message.id) is str
+    return not any("\ud800" <= char <= "\udfff" for char in message.id)
 
 
 def _unserializable(name: str, value: Any, error: Exception) -> UnserializableValueError:

@@ -240,6 +240,7 @@ def _calls_stay(calls: Any) -> bool:
         and type(call["args"]) is dict
         and _is_plain(call["args"])
         and type(call["id"]) in _TEXT_OR_NONE
+        and type(call["type"]) is str
         and call["type"] == "tool_call"
         for call in calls
     )

@@ -196,6 +196,11 @@ local function store_pairs(key, at)
   return after
 end
 
+-- Drop the fields of a list from `at` to `last` from `key`.
+local function drop_range(key, list, at, last)
+  for from = at, last, CHUNK do redis.call('HDEL', key, unpack(list, from, math.min(from + CHUNK - 1, last))) end
+end
+
 -- Store what stands beside the packed arguments: names and bytes of `blobs` blobs, then of large items.
 local function store_apart(blobs)
   store_range(BLOBS, ARGV, 2, 1 + 2 * blobs)

@@ -47,7 +47,7 @@ return with_sent(A[14], function()
   local applied = '0'
   if place >= head and A[at] ~= -1 and (meta.th or '') == A[13] then
     at = store_pairs(TURNS, at)
-    if drops > 0 then redis.call('HDEL', TURNS, unpack(A, at + 1, at + drops)) end
+    drop_range(TURNS, A, at + 1, at + drops)
     for _, value in ipairs({'th', place, 'tn', A[at + drops + 1]}) do fields[#fields + 1] = value end
     applied = '1'
   end

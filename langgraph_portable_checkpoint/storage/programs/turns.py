@@ -121,9 +121,12 @@ def stamp(
 
 def is_conversation(made: Sequenced | None, entry: Entry) -> bool:
     """Tell whether a channel's value is a list of messages, as far as its entries say: see `only_messages`."""
-    if not isinstance(entry.wire, list) or len(entry.wire) != 3 or entry.wire[1] != LIST or made is None:
-        return False
-    return not made.compound
+    return made is not None and is_list(entry) and not made.compound
+
+
+def is_list(entry: Entry) -> bool:
+    """Tell whether a channel's value is a list of which each element is stored for itself."""
+    return isinstance(entry.wire, list) and len(entry.wire) == 3 and bool(entry.wire[1] == LIST)
 
 
 def only_messages(decoder: Decoder, entries: Sequence[Entry]) -> bool:
@@ -186,7 +189,7 @@ def _turn_message(decoder: Callable[[], Decoder], entry: Entry, message: Any) ->
         opener, ref = decoder(), entry.refs[0]
         if opener.has(ref) and opener.open(ref).kind == MESSAGE:
             return _stored_message(opener, entry)
-    message_id = message.id if isinstance(message.id, str) else None
+    message_id = message.id if isinstance(message.id, str) and entry.wire != BLOB_WIRE else None
     return TurnMessage(entry.refs[0], message_id, fact or fact_of_message(message))
 
 
@@ -285,7 +288,10 @@ def _rewritten(
     mark: Stamp,
     pending: Pending,
 ) -> Program[TurnWrite]:
-    log_place, known = yield from read_log(core, view, thread_id)
+    generation, log_place, stored = yield from _fetch_log(core, thread_id)
+    if generation and generation != view.generation:
+        raise OtherThreadError
+    known = open_turns(view, stored, thread_id)
     derived = derive_turns(messages, stamp=mark, pending=pending, known=known)
     changes = changed_turns(known, derived)
     last = derived[-1].record if derived else None
@@ -309,12 +315,21 @@ def _drops(changes: TurnChanges) -> list[bytes]:
     return [turn_field(turn) for turn in changes.delete_turns] + [turn_field(*at) for at in changes.delete_pages]
 
 
+class OtherThreadError(Exception):
+    """The thread is another one by now than a put takes it for: deleted, or put back. Never leaves the programs."""
+
+
 def read_log(core: Core, view: ThreadView, thread_id: str) -> Program[tuple[bytes, list[StoredTurn]]]:
     """Read the whole stored log and the place that it belongs to. One round trip."""
+    _, log_place, stored = yield from _fetch_log(core, thread_id)
+    return log_place, open_turns(view, stored, thread_id)
+
+
+def _fetch_log(core: Core, thread_id: str) -> Program[tuple[bytes, bytes, Mapping[bytes, bytes]]]:
+    """Fetch a thread's generation, the place of its turn log, and the log's fields. One round trip."""
     keys = core.layout.thread(thread_id)
-    log_place, flat = yield Batch((Command(("HGET", keys[0], b"th")), Command(("HGETALL", keys[5]))))
-    stored = flat if isinstance(flat, dict) else unpair(flat)
-    return log_place or b"", open_turns(view, stored, thread_id)
+    meta, flat = yield Batch((Command(("HMGET", keys[0], b"g", b"th")), Command(("HGETALL", keys[5]))))
+    return meta[0] or b"", meta[1] or b"", flat if isinstance(flat, dict) else unpair(flat)
 
 
 def open_turns(view: ThreadView, stored: Mapping[bytes, bytes], thread_id: str) -> list[StoredTurn]:

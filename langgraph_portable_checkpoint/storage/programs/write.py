@@ -25,7 +25,7 @@ from .core import MAX_ATTEMPTS, Core, broken, media_args, open_record, packed, p
 from .large import MediaArgs
 from .registering import Registering, registered, registering
 from .stops import mark_stop, settle_stop, stopped
-from .turns import Tail, TurnWrite, all_messages, conversation_of, plan, turn_field
+from .turns import OtherThreadError, Tail, TurnWrite, all_messages, conversation_of, is_list, plan, turn_field
 
 WAS_DELETED: Final = b"deleted"
 """A generation that no thread has: what a client expects of a thread that it has deleted itself."""
@@ -59,7 +59,11 @@ def put(
         values = call.encode(new_versions, parent)
         turns = None
         if checkpoint_ns == "":
-            turns = yield from call.turns(values, run_id=metadata.get("run_id"), fresh=fresh)
+            try:
+                turns = yield from call.turns(values, run_id=metadata.get("run_id"), fresh=fresh)
+            except OtherThreadError:
+                core.forget(thread_id)
+                continue
         media = yield from media_args(core, view, call.sink)
         run_id = _new_run(view, metadata)
         entry = registering(core, thread_id, run_id, fresh=fresh)
@@ -239,6 +243,8 @@ class _Put:
         held = self.view.sequences
         sequences = {name: self.sequences.get(name) or held.get((self.ns, name)) for name in values}
         channel = conversation_of(self.core, values, sequences)
+        if channel is None and any(sequences[name] is None and is_list(entry) for name, entry in values.items()):
+            return None  # a list that this client has not read may be the conversation
         if channel in self.sequences and channel not in self.flats:
             channel = channel if all_messages(self.checkpoint["channel_values"][channel]) else None
         made = sequences.get(channel) if channel is not None else None
