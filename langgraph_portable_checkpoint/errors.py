@@ -97,12 +97,12 @@ class BlockedTypeError(StorageError, TypeError):
 
 
 class ThreadDeletedError(StorageError, LookupError):
-    """A write names a checkpoint of a thread that has been deleted. The thread was not brought back."""
+    """A write names a checkpoint of a thread that has been deleted or overwritten. The thread was not brought back."""
 
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(
-            f"thread {thread_id!r} was deleted while this run was going on; the write was refused. "
+            f"thread {thread_id!r} was deleted or overwritten while this run was going on; the write was refused. "
             "Start a fresh conversation without a checkpoint_id."
         )
 

@@ -14,7 +14,7 @@ they live in one slot of a cluster and one script can touch them all. No key is 
 | `{prefix}:1:{t:ID}:blobs` | hash | 16-byte digest -> media bytes |
 | `{prefix}:1:{t:ID}:media` | hash | 16-byte digest -> media table record; `report` and a digest -> media report entry |
 | `{prefix}:1:{t:ID}:runs` | set | 16-byte digests of the run ids seen |
-| `{prefix}:1:{t:ID}:gone` | string with a TTL | tombstone: the highest checkpoint id at the delete |
+| `{prefix}:1:{t:ID}:gone` | string with a TTL | tombstone: the highest checkpoint id at the delete or overwriting |
 | `{prefix}:1:{t:ID}:lease` | string with a TTL | holder and fencing token of `exclusive_turn` |
 | `{prefix}:1:{t:ID}:new:` and each of these | with a TTL | a thread that is to take the place of this one |
 | `{prefix}:1:{r:N}:threads` | zset | registry shard N (0 to 63): thread ids, scored by expiry (ms) or +inf |

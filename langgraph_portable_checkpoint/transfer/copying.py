@@ -74,6 +74,8 @@ def copy_threads(
 
     Raises:
         ThreadExistsError: on_existing is "refuse" and the target has another thread of that id.
+        ThreadExistsError, TurnInProgressError: on_existing is "overwrite", and the thread was written meanwhile, or
+            someone else holds it; it was left alone.
         ThreadNotFoundError: a named thread is not in the source.
         And what the savers raise; what was copied until then stays and counts.
     """
@@ -216,7 +218,7 @@ class _Copy:
         yield from staged._fill(thread, tuples)
         self.report.differences += staged.report.differences
         if staged.report.differences:
-            yield Run(target, over.begin())  # drops what is staged
+            yield Run(target, over.drop())
             return "skipped"
         yield Run(target, over.swap(before, checkpoints=len(thread.places), ttl=staged.ttl))
         for name in ("checkpoints", "writes", "respelled"):

@@ -92,6 +92,8 @@ def import_thread(
 
     Raises:
         ThreadExistsError: the thread is there and on_existing is "refuse".
+        ThreadExistsError, TurnInProgressError: on_existing is "overwrite", and the thread was written meanwhile, or
+            someone else holds it; it was left alone.
         MalformedHistoryError, UnknownDialectError: as `import_messages`; nothing was stored.
     """
     config = config_of(checked_id("thread_id", thread_id), "", None)

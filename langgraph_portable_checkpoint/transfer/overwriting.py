@@ -33,9 +33,14 @@ class Overwriting:
 
     def begin(self) -> Program[Standing]:
         """Return the program that comes before anything is staged."""
-        return overwriting.begin(self.saver._core, self.staged._core, self.thread_id)
+        token = self.saver._token(self.thread_id)
+        return overwriting.begin(self.saver._core, self.staged._core, self.thread_id, token=token)
+
+    def drop(self) -> Program[None]:
+        """Return the program that gives it up."""
+        return overwriting.drop(self.staged._core, self.thread_id)
 
     def swap(self, before: Standing, *, checkpoints: int, ttl: bytes = b"") -> Program[None]:
         """Return the program that ends it; see `storage.programs.overwriting.swap`."""
-        core, staging = self.saver._core, self.staged._core
-        return overwriting.swap(core, staging, self.thread_id, before, checkpoints=checkpoints, ttl=ttl)
+        core, staging, token = self.saver._core, self.staged._core, self.saver._token(self.thread_id)
+        return overwriting.swap(core, staging, self.thread_id, before, checkpoints=checkpoints, token=token, ttl=ttl)

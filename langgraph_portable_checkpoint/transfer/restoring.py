@@ -67,6 +67,8 @@ def restore(
         CorruptRecordError: not a backup, cut off or altered; or encrypted with another key. Nothing was written.
         FutureVersionError: made by a later version.
         ThreadExistsError: on_existing is "refuse" and a thread exists with other checkpoints.
+        ThreadExistsError, TurnInProgressError: on_existing is "overwrite", and the thread was written meanwhile, or
+            someone else holds it; it was left alone.
     """
     check_policy(on_existing)
     with _read_from(file) as (opened, name):

@@ -86,11 +86,12 @@ local function touch(ttl_ms, override)
 end
 
 -- A held lease refuses everyone who does not show its token; a lost one refuses the holder that lost it to another.
-local function lease_refuses(token)
-  local holder = redis.call('GET', LEASE)
+-- meta, lease: where these are another thread's.
+local function lease_refuses(token, meta, lease)
+  local holder = redis.call('GET', lease or LEASE)
   if holder then return holder ~= token end
   if token == '' then return false end
-  local last = redis.call('HGET', META, 'f')
+  local last = redis.call('HGET', meta or META, 'f')
   return last and last ~= token
 end
 
@@ -100,6 +101,22 @@ end
 
 local function head_of(ns)
   return redis.call('ZREVRANGEBYLEX', INDEX, '(' .. ns .. '\1', '[' .. ns .. '\0', 'LIMIT', 0, 1)[1]
+end
+
+-- Return a digest that every write to the thread of these keys changes; not the name of who held its lease last. Hashes give
+-- their fields in any order. One value is looked at at a time. Items and blobs never change; they are counted, which stops with WRONGTYPE where
+-- the key belongs to something else.
+local function stamp_of(keys)
+  local marks = redis.call('HMGET', keys[1], 'g', 'k', 'm', 'th', 'tn', 'ttl')
+  for i = 1, 6 do marks[i] = redis.sha1hex(marks[i] or '') end
+  for _, i in ipairs({2, 7}) do marks[#marks + 1] = redis.call('HLEN', keys[i]) end
+  for _, i in ipairs({3, 5, 6, 8}) do
+    local fields = redis.call('HKEYS', keys[i])
+    for at, name in ipairs(fields) do fields[at] = redis.sha1hex(name) .. redis.sha1hex(redis.call('HGET', keys[i], name)) end
+    table.sort(fields)
+    marks[#marks + 1] = redis.sha1hex(table.concat(fields))
+  end
+  return redis.sha1hex(table.concat(marks, ' '))
 end
 
 -- Tell whether some keys of the thread are gone while others are there, as after an eviction.

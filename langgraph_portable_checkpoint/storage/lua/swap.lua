@@ -1,27 +1,30 @@
 -- Put what was written under staging keys in the place of a thread, at once; until then the thread is as it was.
 -- KEYS: 1 to 11 the staging keys, 12 to 22 the thread's own, both in the order of layout.THREAD_PARTS.
--- ARGV: 1 generation of the thread that is to go, or '', 2 how many checkpoints it had, 3 how many the new one has,
---   4 the new one's own ttl ms, '0' for never or '', 5 the saver's ttl ms or ''.
--- Reply: {'ok', run digests of the thread that went} | {'exists'} when that thread has changed meanwhile
+-- ARGV: 1 digest of the thread that is to go, as `stand` gave it, 2 lease token or '', 3 how many checkpoints the new one has,
+--   4 the new one's own ttl ms, '0' for never or '', 5 the saver's ttl ms or '', 6 tombstone ttl ms.
+-- A tombstone stays, as after a delete, so that a run of the old conversation cannot go on in the new one; the lease stays.
+-- Reply: {'ok', run digests of the thread that went} | {'leased'} | {'exists'} when that thread has changed meanwhile
 --   | {'lost'} when not all of the new one is there. Nothing is changed unless the reply is 'ok'.
-local function old(i) return KEYS[11 + i] end
-if (redis.call('HGET', old(1), 'g') or '') ~= ARGV[1] or redis.call('HLEN', old(3)) ~= tonumber(ARGV[2]) then
-  return {'exists'}
-end
+local old = {unpack(KEYS, 12, 22)}
+if lease_refuses(ARGV[2], old[1], old[11]) then return {'leased'} end
+if stamp_of(old) ~= ARGV[1] then return {'exists'} end
 local meta = read_meta()
 if not meta.g or is_broken(meta) or redis.call('HLEN', CKPTS) ~= tonumber(ARGV[3]) then return {'lost'} end
 check_types()
-for _, i in ipairs({2, 5, 6, 7, 8}) do redis.call('HLEN', old(i)) end
-redis.call('ZSCORE', old(4), '')
-for i = 10, 11 do redis.call('GET', old(i)) end
-check_rights('UNLINK', 'PEXPIRE', 'PERSIST', 'HDEL', 'HSET', 'HGET', 'EXISTS', 'SMEMBERS', 'RENAME', 'ZREM')
-local runs = redis.call('SMEMBERS', old(9))
-for i = 1, 11 do redis.call('UNLINK', old(i)) end
+redis.call('ZSCORE', old[4], '')
+check_rights('UNLINK', 'PEXPIRE', 'PERSIST', 'HDEL', 'HSET', 'EXISTS', 'RENAME', 'SET', 'ZREM')
+local runs, before = redis.call('SMEMBERS', old[9]), redis.call('HMGET', old[1], 'g', 'm', 'f')
+local top, gone = before[2] or '', redis.call('GET', old[10])
+if gone and gone > top then top = gone end
+local last = redis.call('GET', old[11]) or before[3]
+for i = 1, 9 do redis.call('UNLINK', old[i]) end
+if before[1] then redis.call('SET', old[10], top, 'PX', ARGV[6]) end
+if last then redis.call('HSET', META, 'f', last) end
 if ARGV[4] ~= '' then redis.call('HSET', META, 'ttl', ARGV[4]) end
 for i = 1, 9 do redis.call('PERSIST', KEYS[i]) end
 touch(ARGV[5], ARGV[4] ~= '' and ARGV[4] or meta.ttl)
 for i = 1, 9 do
-  if redis.call('EXISTS', KEYS[i]) == 1 then redis.call('RENAME', KEYS[i], old(i)) end
+  if redis.call('EXISTS', KEYS[i]) == 1 then redis.call('RENAME', KEYS[i], old[i]) end
 end
 redis.call('UNLINK', GONE, LEASE)
 return {'ok', runs}

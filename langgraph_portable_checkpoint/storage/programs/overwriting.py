@@ -1,7 +1,8 @@
 """A thread in the place of another: written under staging keys in the same slot, then swapped in by one script.
 
 Until the swap the old thread stays as it is, for readers and writers; what is staged expires within the hour when the
-swap never comes. Any program may write to the staging keys: a core made by `staging_of` spells those.
+swap never comes. After it a tombstone refuses writes of runs that were going on in the old thread, as after a delete.
+Any program may write to the staging keys: a core made by `staging_of` spells those.
 """
 
 from __future__ import annotations
@@ -11,17 +12,16 @@ from typing import Final
 
 from ...errors import ConflictError, ThreadExistsError
 from ..effects import Batch, Command, Program, Script
-from .core import Core
+from .core import TOMBSTONE_TTL_MS, Core, refuse
 
 STAGED_MS: Final = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a thread was when its overwriting began: its generation, b"" for none, and how many checkpoints it had."""
+    """What a thread was when its overwriting began: a digest that every write to it changes."""
 
-    generation: bytes
-    checkpoints: int
+    stamp: bytes
 
 
 def staging_of(core: Core) -> Core:
@@ -29,35 +29,48 @@ def staging_of(core: Core) -> Core:
     return replace(core.with_codec(core.codec), layout=replace(core.layout, staging=True), ttl_ms=STAGED_MS)
 
 
-def begin(core: Core, staging: Core, thread_id: str) -> Program[Standing]:
-    """Drop what an earlier overwriting left, and note how the thread stands. One round trip."""
-    keys = core.layout.thread(thread_id)
-    _, generation, checkpoints = yield Batch(
-        (
-            Command(("UNLINK", *staging.layout.thread(thread_id))),
-            Command(("HGET", keys[0], b"g")),
-            Command(("HLEN", keys[2])),
-        )
-    )
-    return Standing(generation or b"", int(checkpoints))
+def begin(core: Core, staging: Core, thread_id: str, *, token: bytes) -> Program[Standing]:
+    """Drop what an earlier overwriting left, and note how the thread stands. One round trip.
+
+    Raises:
+        TurnInProgressError: someone else holds the thread.
+    """
+    reply = yield Script("stand", (*staging.layout.thread(thread_id), *core.layout.thread(thread_id)), (token,))
+    refuse(reply, thread_id)
+    return Standing(reply[1])
+
+
+def drop(staging: Core, thread_id: str) -> Program[None]:
+    """Drop what is staged; the thread is left alone. One round trip."""
+    yield Batch((Command(("UNLINK", *staging.layout.thread(thread_id))),))
 
 
 def swap(
-    core: Core, staging: Core, thread_id: str, before: Standing, *, checkpoints: int, ttl: bytes = b""
+    core: Core,
+    staging: Core,
+    thread_id: str,
+    before: Standing,
+    *,
+    checkpoints: int,
+    token: bytes,
+    ttl: bytes = b"",
 ) -> Program[None]:
     """Let what is staged take the thread's place. One round trip, two where the old thread had runs.
 
     Args:
         checkpoints: How many the new thread has.
+        token: Of the lease that the caller holds, b"" for none.
         ttl: Its own time to live in ms, b"0" for never, b"" for the saver's.
 
     Raises:
+        TurnInProgressError: someone else holds the thread; it was left alone.
         ThreadExistsError: the old thread was written or deleted since `begin`; it was left alone.
         ConflictError: what was staged is gone or incomplete; the old thread was left alone.
     """
     keys = (*staging.layout.thread(thread_id), *core.layout.thread(thread_id))
-    args = (before.generation, before.checkpoints, checkpoints, ttl, core.ttl_arg)
+    args = (before.stamp, token, checkpoints, ttl, core.ttl_arg, TOMBSTONE_TTL_MS)
     reply = yield Script("swap", keys, args)
+    refuse(reply, thread_id)
     if reply[0] == b"exists":
         raise ThreadExistsError(f"thread {thread_id!r} was written while it was to be overwritten. It was left alone.")
     if reply[0] == b"lost":
