@@ -6,6 +6,7 @@ Each read is cut at each of its calls in turn. It never says that a thread is da
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -22,15 +23,16 @@ from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.conftest import SaverFactory
 from tests.servers import Room
 
-PICTURE: Final = [
-    {"type": "image", "mime_type": "image/png", "base64": base64.b64encode(b"\x89PNG\r\n\x1a\n" * 500).decode()}
-]
+
+def picture(tag: str) -> list[Any]:
+    data = b"\x89PNG\r\n\x1a\n" + tag.encode() * 2000
+    return [{"type": "image", "mime_type": "image/png", "base64": base64.b64encode(data).decode()}]
 
 
 def grown(saver: Any, tag: str, messages: int, place: Any = None, *, thread_id: str = "t") -> Any:
     """Put two checkpoints; the second has all of the messages."""
     said: list[Any] = [HumanMessage(f"{tag}{number} " + "x" * 90, id=f"{tag}{number}") for number in range(messages)]
-    said.append(HumanMessage(PICTURE, id=f"{tag}-picture"))  # type: ignore[arg-type]
+    said.append(HumanMessage(picture(tag), id=f"{tag}-picture"))
     for upto in (1, messages + 1):
         place = saver.put(
             place or config(thread_id),
@@ -67,9 +69,16 @@ def _tuples(found: Any) -> list[Any]:
     ]
 
 
+def _archive(calls: Calls, saver: Any) -> Any:
+    try:
+        return {**json.loads(calls.run(saver, "to_json", "t")), "saved_at": None}
+    except errors.ThreadNotFoundError:
+        return None
+
+
 READS: Final[dict[str, Callable[[Calls, Any], Any]]] = {
     "get_tuple": lambda calls, saver: _tuples(filter(None, [calls.get_tuple(saver, config("t"))])),
-    "list": lambda calls, saver: _tuples(calls.list(saver, config("t"))),
+    "list": lambda calls, saver: _tuples(calls.list(saver, {"configurable": {"thread_id": "t"}})),
     "list of one namespace": lambda calls, saver: _tuples(
         calls.list(saver, {"configurable": {"thread_id": "t", "checkpoint_ns": ""}})
     ),
@@ -77,6 +86,7 @@ READS: Final[dict[str, Callable[[Calls, Any], Any]]] = {
     "turns": lambda calls, saver: [
         [message["id"] for message in turn.messages] for turn in calls.drain(saver, "turns", "t")
     ],
+    "to_json": _archive,
     "thread_info": lambda calls, saver: (info := calls.run(saver, "thread_info", "t")) and info.turns,
 }
 
