@@ -53,6 +53,8 @@ def turns_page(
     reply = yield Script("turns", core.layout.thread(thread_id), (first, count), writes=False)
     if reply[0] == b"broken":
         raise broken(thread_id)
+    if not reply[0]:
+        core.views.drop(thread_id)
     if not reply[0] or not reply[2]:
         return TurnsPage([], 0, 0)
     view = core.view_of(reply[0], reply[1], thread_id)
