@@ -22,7 +22,7 @@ from ..storage.items import BLOB, INNER, LEAF, MESSAGE, SHAPE, Parsed, parse_ite
 from ..storage.layout import split_place
 from ..storage.programs import paged, reading, turns, whole
 from ..storage.programs.blobs import open_media_record
-from ..storage.programs.core import Core, OtherThreadError, fetch_media, open_record, read_record
+from ..storage.programs.core import NO_GENERATION, Core, OtherThreadError, fetch_media, open_record, read_record
 from ..storage.records import load_writes
 from ..storage.sequences import FANOUT, Entry, levels_of
 from ..storage.view import ThreadView
@@ -155,7 +155,9 @@ class _Check:
     def open_view(self) -> bool:
         """Open the digest key; without it nothing else can be read."""
         view = self.findings.attempt(
-            "digest key", "meta", lambda: self.core.view_of(self.head.generation or b"?", self.head.key, self.thread_id)
+            "digest key",
+            "meta",
+            lambda: self.core.view_of(self.head.generation or NO_GENERATION, self.head.key, self.thread_id),
         )
         if view is None:
             return False

@@ -29,6 +29,8 @@ from .large import MediaArgs, large_of
 
 TOMBSTONE_TTL_MS: Final = 3_600_000
 MAX_ATTEMPTS: Final = 5
+NO_GENERATION: Final = b"?"
+"""Of a thread that has none, as when its meta was evicted; those of threads are hex digits."""
 KEY_WHAT: Final = "digest key"
 KEY_MARK: Final = b"lpc-key:"
 KEY_BYTES: Final = 32
@@ -263,8 +265,11 @@ def fetch_missing(
 
 
 def same_thread(view: ThreadView, generation: bytes | None) -> None:
-    """Raise `OtherThreadError` when a later call met another generation than the view's, or none."""
-    if generation != view.generation:
+    """Raise `OtherThreadError` when a later call met another generation than the view's.
+
+    A check of a thread that has lost its meta has a view of `NO_GENERATION`.
+    """
+    if (generation or NO_GENERATION) != view.generation:
         raise OtherThreadError
 
 
