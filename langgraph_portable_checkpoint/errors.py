@@ -120,7 +120,10 @@ class TurnInProgressError(StorageError, RuntimeError):
 
 
 class ConflictError(StorageError, RuntimeError):
-    """A put names a parent that is not the head of its namespace, and on_conflict is "raise"."""
+    """A put names a parent that is not the head of its namespace, and on_conflict is "raise".
+
+    Or a thread was deleted, replaced or pruned five times during one call.
+    """
 
 
 class BranchWarning(UserWarning):

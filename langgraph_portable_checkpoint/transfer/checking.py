@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from ..errors import ThreadNotFoundError, WrongServerError
+from ..errors import ConflictError, ThreadNotFoundError, WrongServerError
 from ..saver import PortableRedisSaver
 from ..storage.codec import BLOB_WIRE, id_to_wire, split_entries
 from ..storage.decoder import Decoder
@@ -22,7 +22,7 @@ from ..storage.items import BLOB, INNER, LEAF, MESSAGE, SHAPE, Parsed, parse_ite
 from ..storage.layout import split_place
 from ..storage.programs import paged, reading, turns, whole
 from ..storage.programs.blobs import open_media_record
-from ..storage.programs.core import Core, fetch_media, open_record, read_record
+from ..storage.programs.core import NO_GENERATION, Core, OtherThreadError, fetch_media, open_record, read_record
 from ..storage.records import load_writes
 from ..storage.sequences import FANOUT, Entry, levels_of
 from ..storage.view import ThreadView
@@ -77,14 +77,16 @@ def check_thread(core: Core, thread_id: str) -> Program[list[Finding]]:
 
 def _checked(core: Core, thread_id: str) -> Program[list[Finding]]:
     for outline_of in paged.OUTLINES:
-        with suppress(paged.ThreadChangedError):
+        with suppress(paged.ThreadChangedError, OtherThreadError):
             standing, outline = yield from _outlined(core, thread_id, outline_of)
             if outline is None and not standing.meta:
                 raise ThreadNotFoundError(f"there is no thread {thread_id!r} here.")
             check = _Check(core, standing, outline or paged.nothing(thread_id))
             yield from check.run()
             return check.findings.found
-    raise AssertionError("unreachable: the last outline holds all")
+    raise ConflictError(
+        f"thread {thread_id!r} was deleted, replaced or pruned each time that it was looked at. Try again."
+    )
 
 
 def _outlined(
@@ -153,7 +155,9 @@ class _Check:
     def open_view(self) -> bool:
         """Open the digest key; without it nothing else can be read."""
         view = self.findings.attempt(
-            "digest key", "meta", lambda: self.core.view_of(self.head.generation or b"?", self.head.key, self.thread_id)
+            "digest key",
+            "meta",
+            lambda: self.core.view_of(self.head.generation or NO_GENERATION, self.head.key, self.thread_id),
         )
         if view is None:
             return False

@@ -40,3 +40,20 @@ class _Pipeline:
     def execute(self, **options: Any) -> Any:
         self._owner._next()
         return self._pipeline.execute(**options)
+
+
+class AsyncBetween(Between):
+    """The same in front of an asyncio client."""
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        self._next()
+        return await self.client.execute_command(*args, **options)
+
+    def pipeline(self, **options: Any) -> Any:
+        return _AsyncPipeline(self, self.client.pipeline(**options))
+
+
+class _AsyncPipeline(_Pipeline):
+    async def execute(self, **options: Any) -> Any:
+        self._owner._next()
+        return await self._pipeline.execute(**options)

@@ -18,6 +18,7 @@ from langgraph.checkpoint.base import Checkpoint
 from ..decoder import Decoder
 from ..effects import Batch, Command, Effect, Program, Script
 from ..records import CheckpointRecord, WriteRecord, load_writes
+from .anew import beginning_anew
 from .core import Core, broken, fetch_missing, open_record, read_record
 from .write import put, put_writes
 
@@ -204,6 +205,7 @@ class ReadBack:
     decoder: Decoder
 
 
+@beginning_anew
 def read_back(core: Core, thread_id: str, places: Sequence[bytes]) -> Program[dict[bytes, ReadBack]]:
     """Read checkpoints by place, without decoding their values. Two round trips, one more for media."""
     reply = yield Script("list", core.layout.thread(thread_id), (b"names", *places), writes=False)

@@ -29,6 +29,8 @@ from .large import MediaArgs, large_of
 
 TOMBSTONE_TTL_MS: Final = 3_600_000
 MAX_ATTEMPTS: Final = 5
+NO_GENERATION: Final = b"?"
+"""Of a thread that has none, as when its meta was evicted; those of threads are hex digits."""
 KEY_WHAT: Final = "digest key"
 KEY_MARK: Final = b"lpc-key:"
 KEY_BYTES: Final = 32
@@ -37,6 +39,10 @@ TOLD: Final = {"mime_type": str, "size_bytes": int, "sha256": str}
 STRANGER_BYTES: Final = 8 * 1024 * 1024
 APART_BYTES: Final = 256 * 1024
 """Items of more than this in all are arguments of their own."""
+
+
+class OtherThreadError(Exception):
+    """Between two calls of a read or put, the thread became another one. Never leaves the programs."""
 
 
 class NoBlobs:
@@ -240,25 +246,44 @@ def fetch_missing(
 
     No call when all is at hand, one for items, one for media. What the server does not have either is found out by
     decoding, which names it.
+
+    Raises:
+        OtherThreadError: the thread is not the one any more that the refs were read from.
     """
     wanted = list(refs)
     absent, blobs = decoder.missing(wanted)
     if absent:
         reply = yield Script("fetch", core.layout.thread(thread_id), (b"1", *absent), writes=False)
+        same_thread(view, reply[0])
         fetched = unpair(reply[1:])
         decoder.fetched.update(fetched)
-        if reply[0] == view.generation:
-            view.confirm(fetched)
+        view.confirm(fetched)
         blobs = decoder.missing(wanted)[1]
     if media and blobs:
         yield from fetch_media(core, view, thread_id, blobs, decoder)
     decoder.final = True
 
 
+def same_thread(view: ThreadView, generation: bytes | None) -> None:
+    """Raise `OtherThreadError` when a later call met another generation than the view's.
+
+    A check of a thread that has lost its meta has a view of `NO_GENERATION`.
+    """
+    if (generation or NO_GENERATION) != view.generation:
+        raise OtherThreadError
+
+
 def fetch_media(core: Core, view: ThreadView, thread_id: str, refs: list[bytes], decoder: Decoder) -> Program[None]:
-    """Fetch media bytes and check them; what cannot be had goes to `decoder.lost`. One call, one more for a store."""
+    """Fetch media bytes and check them; what cannot be had goes to `decoder.lost`. One call, one more for a store.
+
+    Raises:
+        OtherThreadError: the thread is not the view's any more.
+    """
     keys = core.layout.thread(thread_id)
-    stored, table = yield Batch((Command(("HMGET", keys[6], *refs)), Command(("HMGET", keys[7], *refs))))
+    stored, table, generation = yield Batch(
+        (Command(("HMGET", keys[6], *refs)), Command(("HMGET", keys[7], *refs)), Command(("HGET", keys[0], b"g")))
+    )
+    same_thread(view, generation)
     wanted: dict[bytes, tuple[str, str]] = {}
     for ref, data, record in zip(refs, stored, table, strict=True):
         if data is not None:

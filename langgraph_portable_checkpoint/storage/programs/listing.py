@@ -15,7 +15,8 @@ from ..layout import SHARDS, split_place, thread_of
 from ..layout import place as spell_place
 from ..records import WriteRecord, load_writes
 from ..view import ThreadView
-from .core import Core, broken, fetch_missing, foreign, open_record, read_record
+from .anew import beginning_anew
+from .core import Core, OtherThreadError, broken, fetch_missing, foreign, open_record, read_record
 from .read import tuple_of
 
 PAGE: Final = 100
@@ -79,6 +80,7 @@ class Page:
     after: bytes | None
 
 
+@beginning_anew
 def page_of_namespace(core: Core, thread_id: str, query: Query, after: bytes | None, count: int) -> Program[Page]:
     """Read the next page of one namespace. Two round trips at the most, one more for media."""
     args = range_args(query, after, count)
@@ -89,6 +91,7 @@ def page_of_namespace(core: Core, thread_id: str, query: Query, after: bytes | N
     return Page(tuples, rows[-1][0] if more else None)
 
 
+@beginning_anew
 def page_of_places(core: Core, thread_id: str, query: Query, places: Sequence[bytes]) -> Program[list[CheckpointTuple]]:
     """Read the named checkpoints. Two round trips at the most, one more for media."""
     reply = yield Script("list", core.layout.thread(thread_id), (b"names", *places), writes=False)
@@ -251,7 +254,7 @@ def _tuples_of_threads(core: Core, picked: list[tuple[str, bytes]], query: Query
     replies = yield Batch(
         tuple(Script("list", core.layout.thread(t), (b"names", *places), writes=False) for t, places in wanted.items())
     )
-    calls = {t: _tuples(core, t, reply, _rows(reply), query) for t, reply in zip(wanted, replies, strict=True)}
+    calls = {t: _or_anew(core, t, reply, query, wanted[t]) for t, reply in zip(wanted, replies, strict=True)}
     found = yield from together(calls)
     by_place = {
         (
@@ -262,6 +265,17 @@ def _tuples_of_threads(core: Core, picked: list[tuple[str, bytes]], query: Query
         for made in tuples
     }
     return [by_place[at] for at in picked if at in by_place]
+
+
+def _or_anew(
+    core: Core, thread_id: str, reply: list[bytes], query: Query, places: Sequence[bytes]
+) -> Program[list[CheckpointTuple]]:
+    """Go on from the first reply; when the thread has become another one since, ask anew."""
+    try:
+        return (yield from _tuples(core, thread_id, reply, _rows(reply), query))
+    except OtherThreadError:
+        core.forget(thread_id)
+    return (yield from page_of_places(core, thread_id, query, places))
 
 
 def together(programs: dict[str, Program[T]]) -> Program[dict[str, T]]:

@@ -11,6 +11,7 @@ from ...errors import ConflictError, CorruptRecordError
 from ..effects import Batch, Command, MediaPut, Program, Script
 from ..items import DIGEST_BYTES, digest_of, media_ref, pack
 from ..view import ThreadView
+from .anew import beginning_anew
 from .blobs import open_media_record, seal_blob, seal_media_record
 from .core import MAX_ATTEMPTS, Core, fetch_media, pairs
 
@@ -71,6 +72,7 @@ def read_media(core: Core, thread_id: str) -> Program[StoredMedia | None]:
     )
 
 
+@beginning_anew
 def check_media(core: Core, thread_id: str, stored: StoredMedia) -> Program[Mapping[bytes, str]]:
     """Read blobs and check them, some at a time; returns ref -> why for those that cannot be had."""
     view = yield from _view(core, thread_id)
@@ -108,6 +110,7 @@ def _view(core: Core, thread_id: str) -> Program[ThreadView | None]:
     return None if meta[0] is None else core.view_of(meta[0], meta[1] or b"", thread_id)
 
 
+@beginning_anew
 def fetch_blob(core: Core, thread_id: str, ref: bytes) -> Program[bytes | None]:
     """Read the bytes of one medium; None when they cannot be had."""
     view = yield from _view(core, thread_id)

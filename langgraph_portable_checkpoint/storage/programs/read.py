@@ -17,6 +17,7 @@ from ..layout import place as spell_place
 from ..layout import split_place
 from ..records import WriteRecord, load_writes
 from ..view import HeldRecord, ThreadView
+from .anew import beginning_anew
 from .core import MAX_ATTEMPTS, Core, broken, fetch_missing, open_record, read_record, unpair
 from .turns import Tail, conversation_of, messages_of
 
@@ -24,6 +25,7 @@ Hydrate = Literal["all", "none"] | int
 Config = TypeVar("Config", RunnableConfig, RunnableConfig | None)
 
 
+@beginning_anew
 def get_tuple(
     core: Core,
     thread_id: str,

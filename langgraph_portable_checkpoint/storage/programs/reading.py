@@ -22,7 +22,8 @@ from ..layout import place as spell_place
 from ..records import load_writes
 from ..sequences import Entry, Sequenced
 from ..view import ThreadView
-from .core import Core, broken, fetch_missing, open_record, read_record, unpair
+from .anew import beginning_anew
+from .core import Core, broken, fetch_missing, open_record, read_record, same_thread, unpair
 from .listing import forget_threads
 from .stops import with_known_error
 from .turns import conversation_of, mark_of, messages_of, only_messages, read_log, seal, stamp, turn_field, unseal
@@ -40,6 +41,7 @@ class TurnsPage:
     total: int
 
 
+@beginning_anew
 def turns_page(
     core: Core, thread_id: str, first: int, count: int, *, media: bool, messages: bool = True
 ) -> Program[TurnsPage]:
@@ -51,6 +53,8 @@ def turns_page(
     reply = yield Script("turns", core.layout.thread(thread_id), (first, count), writes=False)
     if reply[0] == b"broken":
         raise broken(thread_id)
+    if not reply[0]:
+        core.views.drop(thread_id)
     if not reply[0] or not reply[2]:
         return TurnsPage([], 0, 0)
     view = core.view_of(reply[0], reply[1], thread_id)
@@ -76,7 +80,9 @@ def _with_pages(core: Core, view: ThreadView, thread_id: str, records: list[Turn
     names = [turn_field(r["turn"], page) for r in records for page in range(r.get("pages", 0))]
     if not names:
         return [StoredTurn(record) for record in records]
-    (found,) = yield Batch((Command(("HMGET", core.layout.thread(thread_id)[5], *names)),))
+    keys = core.layout.thread(thread_id)
+    found, generation = yield Batch((Command(("HMGET", keys[5], *names)), Command(("HGET", keys[0], b"g"))))
+    same_thread(view, generation)
     where = f"thread {thread_id!r}"
     pages = {
         name: load_page(unseal(view, name, data or b"", where=where), where=f"page {name.decode()} of {where}")
@@ -137,6 +143,7 @@ class Conversation:
     """The checkpoint before it in its namespace."""
 
 
+@beginning_anew
 def conversation(
     core: Core, thread_id: str, ns: str, checkpoint_id: str | None, *, channel: str | None = None
 ) -> Program[Conversation | None]:
@@ -209,6 +216,7 @@ def _told(decoder: Decoder, name: str, entry: Entry) -> Any:
     return _value(decoder, entry) if name.startswith(("join:", "__pregel_tasks")) else True
 
 
+@beginning_anew
 def derived_turns(
     core: Core, thread_id: str, ns: str, checkpoint_id: str | None, *, media: bool
 ) -> Program[list[tuple[StoredTurn, list[MessageEnvelope]]]]:
@@ -284,6 +292,7 @@ def info_of(core: Core, thread_id: str, reply: list[Any]) -> ThreadInfo | None:
     )
 
 
+@beginning_anew
 def thread_info(core: Core, thread_id: str) -> Program[ThreadInfo | None]:
     """Describe a thread, with what its turns add up to. Two round trips; up to four when its turn log is behind."""
     reply = yield Script("info", core.layout.thread(thread_id), (), writes=False)

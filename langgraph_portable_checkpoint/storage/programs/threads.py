@@ -12,6 +12,7 @@ from ..layout import place as spell_place
 from ..layout import run_digest, split_place, thread_of
 from ..records import CheckpointRecord
 from ..view import ThreadView
+from .anew import beginning_anew
 from .core import MAX_ATTEMPTS, TOMBSTONE_TTL_MS, Core, fetch_missing, open_record, read_record, refuse, unpair
 
 DELTA_COUNTERS: Final = "counters_since_delta_snapshot"
@@ -46,6 +47,7 @@ def delete_thread(core: Core, thread_id: str) -> Program[Deleted]:
 Records = dict[bytes, CheckpointRecord]
 
 
+@beginning_anew
 def all_records(core: Core, thread_id: str) -> Program[tuple[ThreadView, Records, set[bytes]] | None]:
     """Read all records of a thread without their values; None when it does not exist. Two round trips."""
     keys = core.layout.thread(thread_id)

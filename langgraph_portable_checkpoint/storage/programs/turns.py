@@ -31,7 +31,7 @@ from ..items import MESSAGE, TURN, pack_record, parse_record
 from ..messages import STANDARD, is_heavy
 from ..sequences import Entry, Sequenced, common_prefix
 from ..view import ThreadView
-from .core import Core, unpair
+from .core import Core, OtherThreadError, same_thread, unpair
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,21 +315,27 @@ def _drops(changes: TurnChanges) -> list[bytes]:
     return [turn_field(turn) for turn in changes.delete_turns] + [turn_field(*at) for at in changes.delete_pages]
 
 
-class OtherThreadError(Exception):
-    """The thread is another one by now than a put takes it for: deleted, or put back. Never leaves the programs."""
-
-
 def read_log(core: Core, view: ThreadView, thread_id: str) -> Program[tuple[bytes, list[StoredTurn]]]:
-    """Read the whole stored log and the place that it belongs to. One round trip."""
-    _, log_place, stored = yield from _fetch_log(core, thread_id)
+    """Read the whole stored log and the place that it belongs to. One round trip.
+
+    Raises:
+        OtherThreadError: the thread is not the view's any more.
+    """
+    generation, log_place, stored = yield from _fetch_log(core, thread_id)
+    same_thread(view, generation)
     return log_place, open_turns(view, stored, thread_id)
 
 
 def _fetch_log(core: Core, thread_id: str) -> Program[tuple[bytes, bytes, Mapping[bytes, bytes]]]:
     """Fetch a thread's generation, the place of its turn log, and the log's fields. One round trip."""
     keys = core.layout.thread(thread_id)
-    meta, flat = yield Batch((Command(("HMGET", keys[0], b"g", b"th")), Command(("HGETALL", keys[5]))))
-    return meta[0] or b"", meta[1] or b"", flat if isinstance(flat, dict) else unpair(flat)
+    place, fields, last = (
+        Command(("HGET", keys[0], b"th")),
+        Command(("HGETALL", keys[5])),
+        Command(("HGET", keys[0], b"g")),
+    )
+    log_place, flat, generation = yield Batch((place, fields, last))
+    return generation or b"", log_place or b"", flat if isinstance(flat, dict) else unpair(flat)
 
 
 def open_turns(view: ThreadView, stored: Mapping[bytes, bytes], thread_id: str) -> list[StoredTurn]:

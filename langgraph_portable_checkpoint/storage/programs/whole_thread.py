@@ -22,7 +22,8 @@ from ..decoder import Decoder
 from ..effects import Batch, Command, Program
 from ..items import MESSAGE
 from ..sequences import Entry
-from .core import Core
+from .anew import beginning_anew
+from .core import Core, OtherThreadError
 from .reading import fetch, thread_info, turns_page
 from .turns import read_log, seal, turn_field
 
@@ -30,6 +31,7 @@ ALL_TURNS: Final = 2**31
 IN_MEMORY_ONLY: Final = ("raw_content",)
 
 
+@beginning_anew
 def whole_conversation(
     core: Core, thread_id: str
 ) -> Program[tuple[list[StoredTurn], dict[bytes, MessageEnvelope]] | None]:
@@ -43,7 +45,8 @@ def whole_conversation(
     page = yield from turns_page(core, thread_id, 0, ALL_TURNS, media=False, messages=False)
     view = core.views.get(thread_id)
     turns = [turn for turn, _ in page.turns]
-    assert view is not None
+    if view is None:
+        raise OtherThreadError
     decoder = core.decoder(view, thread_id, {})
     entries = [entry for turn in turns for entry in turn.entries]
     yield from fetch(core, view, thread_id, [entry[0] for entry in entries], decoder, media=True)
@@ -79,6 +82,7 @@ RETOLD: Final = (
 """What a turn's messages do not tell of it."""
 
 
+@beginning_anew
 def retell_turns(core: Core, thread_id: str, told: Sequence[TurnRecord]) -> Program[None]:
     """Give the turns of a thread just made what earlier records tell of them beyond their messages. Three round trips.
 

@@ -21,11 +21,23 @@ from ..layout import run_digest, split_place
 from ..records import WriteRecord, dump_checkpoint, dump_write, task_name, write_key
 from ..sequences import Entry, Sequenced
 from ..view import HeldRecord, ThreadView
-from .core import MAX_ATTEMPTS, Core, broken, media_args, open_record, packed, pairs, read_record, refuse, unpair
+from .core import (
+    MAX_ATTEMPTS,
+    Core,
+    OtherThreadError,
+    broken,
+    media_args,
+    open_record,
+    packed,
+    pairs,
+    read_record,
+    refuse,
+    unpair,
+)
 from .large import MediaArgs
 from .registering import Registering, registered, registering
 from .stops import mark_stop, settle_stop, stopped
-from .turns import OtherThreadError, Tail, TurnWrite, all_messages, conversation_of, is_list, plan, turn_field
+from .turns import Tail, TurnWrite, all_messages, conversation_of, is_list, plan, turn_field
 
 WAS_DELETED: Final = b"deleted"
 """A generation that no thread has: what a client expects of a thread that it has deleted itself."""
