@@ -22,6 +22,7 @@ from langgraph_portable_checkpoint import (
     export_thread,
 )
 from langgraph_portable_checkpoint.errors import LossyExportError
+from tests.saver.checkpoints import checkpoint
 from tests.servers import Room
 
 
@@ -196,3 +197,22 @@ def test_export_tells_of_media_that_could_not_be_read(server: Room) -> None:
         assert [loss.kind for loss in export.report] == ["unresolved"]
         with pytest.raises(LossyExportError):
             export_thread(other, "t", to="anthropic", strict=True)
+
+
+def test_all_threads_are_listed_with_media_of_a_store_beside_the_server(server: Room, tmp_path: Path) -> None:
+    config = {"configurable": {"checkpoint_ns": ""}}
+    said = {thread: [HumanMessage(_image(number), id="m")] for number, thread in enumerate(("a", "b", "plain"))}
+    said["plain"] = [HumanMessage("hi", id="m")]
+    with PortableRedisSaver.from_url(
+        server.url, prefix=server.prefix, media_store=DirectoryMediaStore(tmp_path)
+    ) as saver:
+        for number, (thread, messages) in enumerate(said.items()):
+            where = {"configurable": {**config["configurable"], "thread_id": thread}}
+            saver.put(where, checkpoint({"messages": messages}, checkpoint_id=str(number)), {}, {"messages": 1})
+    with PortableRedisSaver.from_url(
+        server.url, prefix=server.prefix, media_store=DirectoryMediaStore(tmp_path)
+    ) as saver:
+        found = {
+            each.config["configurable"]["thread_id"]: each.checkpoint["channel_values"] for each in saver.list(None)
+        }
+    assert found == {thread: {"messages": messages} for thread, messages in said.items()}

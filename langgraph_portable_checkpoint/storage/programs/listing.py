@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from langgraph.checkpoint.base import CheckpointTuple
 
-from ..effects import Batch, Command, Program, Script
+from ..effects import Batch, Command, MediaGet, Program, Script
 from ..items import Parsed
 from ..layout import SHARDS, split_place, thread_of
 from ..layout import place as spell_place
@@ -281,7 +281,7 @@ def _or_anew(
 def together(programs: dict[str, Program[T]]) -> Program[dict[str, T]]:
     """Run programs side by side, joining what they ask for at the same time into one batch."""
     values: dict[str, T] = {}
-    asked: dict[str, Script | Batch] = {}
+    asked: dict[str, Script | Batch | MediaGet] = {}
     replies: dict[str, Any] = dict.fromkeys(programs)
     while replies:
         for name, reply in replies.items():
@@ -294,13 +294,22 @@ def together(programs: dict[str, Program[T]]) -> Program[dict[str, T]]:
     return values
 
 
-def _joined(asked: dict[str, Script | Batch]) -> Program[dict[str, Any]]:
-    calls = {name: ask.calls if isinstance(ask, Batch) else (ask,) for name, ask in asked.items()}
-    flat = yield Batch(tuple(call for group in calls.values() for call in group))
+def _joined(asked: Mapping[str, Script | Batch | MediaGet]) -> Program[dict[str, Any]]:
+    media = {name: ask.refs for name, ask in asked.items() if isinstance(ask, MediaGet)}
+    calls = {name: _calls_of(ask) for name, ask in asked.items() if not isinstance(ask, MediaGet)}
     replies: dict[str, Any] = {}
-    at = 0
-    for name, ask in asked.items():
-        own = flat[at : at + len(calls[name])]
-        at += len(calls[name])
-        replies[name] = own if isinstance(ask, Batch) else own[0]
-    return replies
+    if media:
+        replies |= _parted(media, (yield MediaGet(tuple(ref for refs in media.values() for ref in refs))))
+    if calls:
+        replies |= _parted(calls, (yield Batch(tuple(call for group in calls.values() for call in group))))
+    return {name: replies[name][0] if isinstance(ask, Script) else replies[name] for name, ask in asked.items()}
+
+
+def _calls_of(ask: Script | Batch) -> Sequence[Script | Command]:
+    return ask.calls if isinstance(ask, Batch) else (ask,)
+
+
+def _parted(groups: Mapping[str, Sequence[Any]], flat: Sequence[Any]) -> dict[str, Sequence[Any]]:
+    """Part the replies to joined groups."""
+    replies = iter(flat)
+    return {name: [next(replies) for _ in group] for name, group in groups.items()}
