@@ -120,10 +120,7 @@ class TurnInProgressError(StorageError, RuntimeError):
 
 
 class ConflictError(StorageError, RuntimeError):
-    """A put names a parent that is not the head of its namespace, and on_conflict is "raise".
-
-    Or a thread was deleted, replaced or pruned five times during one call.
-    """
+    """A put's parent is not the head, and on_conflict is "raise"; or a thread went five times during one call."""
 
 
 class BranchWarning(UserWarning):
