@@ -108,7 +108,12 @@ class ValueCodec:
 
     def load_message(self, envelope: Mapping[str, Any], message_id: str | None) -> Any:
         """Rebuild a message exactly as the serializer would."""
-        return self.load_native(self.message_bytes(envelope, message_id))
+        return self.load_fields(*self.message_fields(envelope, message_id))
+
+    def load_fields(self, module: str, name: str, fields: Mapping[str, Any]) -> Any:
+        """Make a message of its fields exactly as the serializer would."""
+        packed = native_encode((module, name, fields, "model_validate_json"))
+        return self.load_native(ormsgpack.packb(ormsgpack.Ext(EXT_PYDANTIC_V2, packed)))
 
     def load_native(self, data: bytes) -> Any:
         """Deserialize what LangGraph's encoder made; with a foreign serializer, of messages it is known to agree on."""
@@ -117,12 +122,6 @@ class ValueCodec:
     def message_fields(self, envelope: Mapping[str, Any], message_id: str | None) -> tuple[str, str, dict[str, Any]]:
         """Rebuild module, class name and fields of a message."""
         return from_envelope(envelope, id=message_id, loads=self.load_native)
-
-    def message_bytes(self, envelope: Mapping[str, Any], message_id: str | None) -> bytes:
-        """Rebuild the bytes that LangGraph's encoder makes of the message."""
-        module, name, fields = self.message_fields(envelope, message_id)
-        packed = native_encode((module, name, fields, "model_validate_json"))
-        return ormsgpack.packb(ormsgpack.Ext(EXT_PYDANTIC_V2, packed))
 
 
 UUID_BYTES: Final = 16

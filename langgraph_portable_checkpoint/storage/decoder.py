@@ -10,18 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-import ormsgpack
-
 from ..errors import CorruptRecordError, MissingItemError
 from .codec import (
     BLOB_WIRE,
     CHUNKED,
     DICT,
-    EXT_PYDANTIC_V2,
     LIST,
     ValueCodec,
     id_from_wire,
-    native_encode,
     split_entries,
 )
 from .items import BLOB, INNER, LEAF, MESSAGE, Parsed, Secrets, parse_item
@@ -358,25 +354,29 @@ class Decoder:
         if opened.kind != MESSAGE:
             what = f"message {digest.hex()}"
             raise CorruptRecordError(what, where=self.where, reason=f"it is an item of kind {opened.kind}")
-        envelope, wires = opened.body if isinstance(opened.body, list) else (opened.body, None)
-        if wires is None and self.codec.foresees:
-            opened.prototype = self._foreseen(envelope, message_id)
-            if opened.prototype is not None:
-                return opened.prototype.copy(message_id)
-        message = self._load_message(envelope if wires is None else without_names(envelope, wires), message_id)
+        if isinstance(opened.body, list):
+            return self._first_with_media(opened, digest, message_id)
+        made = self._fitting(self.codec.message_fields, opened.body, message_id)
+        opened.prototype = self._foreseen(*made)
+        if opened.prototype is not None:
+            return opened.prototype.copy(message_id)
+        message = self._fitting(self.codec.load_fields, *made)
+        if self.codec.native and Prototype.fits(message):
+            opened.prototype = Prototype.of(message)
+        return message
+
+    def _first_with_media(self, opened: Opened, digest: bytes, message_id: str | None) -> Any:
+        envelope, wires = opened.body
+        message = self._fitting(self.codec.load_message, without_names(envelope, wires), message_id)
         fits = self.codec.native and Prototype.fits(message)
-        if wires is None:
-            opened.prototype = Prototype.of(message) if fits else None
-            return message
         filled = self._filled(message, wires, digest) if fits else None
         if filled is None:
             return self._whole_message(envelope, wires, message_id)
         opened.bare = Prototype.of(message)
         return filled
 
-    def _foreseen(self, envelope: Any, message_id: str | None) -> Prototype | None:
-        module, name, fields = self._fitting(self.codec.message_fields, envelope, message_id)
-        kind = FORESEEN_CLASSES.get((module, name))
+    def _foreseen(self, module: str, name: str, fields: dict[str, Any]) -> Prototype | None:
+        kind = FORESEEN_CLASSES.get((module, name)) if self.codec.foresees else None
         return None if kind is None else foreseen_of(kind, fields)
 
     def _name(self, message: Any) -> bytes | None:
@@ -399,18 +399,13 @@ class Decoder:
                 self.known.add(name, digest)
         return filled
 
-    def _load_message(self, envelope: Any, message_id: str | None) -> Any:
-        return self._fitting(self.codec.load_message, envelope, message_id)
-
-    def _fitting(self, make: Callable[[Any, str | None], Any], envelope: Any, message_id: str | None) -> Any:
+    def _fitting(self, make: Callable[..., Any], *parts: Any) -> Any:
         try:
-            return make(envelope, message_id)
+            return make(*parts)
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             reason = f"its envelope does not fit together ({type(error).__name__})"
             raise CorruptRecordError("message", where=self.where, reason=reason) from error
 
     def _whole_message(self, envelope: Mapping[str, Any], wires: list[Any], message_id: str | None) -> Any:
         module, name, fields = self.codec.message_fields(without_names(envelope, wires), message_id)
-        whole = self._fill(fields, wires)
-        packed = native_encode((module, name, whole, "model_validate_json"))
-        return self.codec.load_native(ormsgpack.packb(ormsgpack.Ext(EXT_PYDANTIC_V2, packed)))
+        return self.codec.load_fields(module, name, self._fill(fields, wires))

@@ -20,6 +20,7 @@ from .items import BLOB, INNER, LEAF, MESSAGE, Secrets, media_ref, pack_item, re
 from .known import Flat, KnownMessages, flatten_all
 from .messages import STANDARD, Prototype, fingerprint, foreseen, is_heavy, name_of_taken, sha256_of
 from .named_media import with_names, without_names
+from .records import is_text
 from .sequences import EMPTY, Entry, Sequenced, sequence
 
 INLINE_BYTES: Final = 64
@@ -341,9 +342,7 @@ def _with_text(node: Any, path: Sequence[Any]) -> Any:
 
 def _has_text_id(message: BaseMessage) -> bool:
     """Tell whether a message has no id, or one that is text without half of a surrogate pair."""
-    if type(message.id) is not str or message.id.isascii():
-        return message.id is None or type(message.id) is str
-    return not any("\ud800" <= char <= "\udfff" for char in message.id)
+    return message.id is None or (type(message.id) is str and is_text(message.id))
 
 
 def _unserializable(name: str, value: Any, error: Exception) -> UnserializableValueError:

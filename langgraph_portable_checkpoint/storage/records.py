@@ -48,7 +48,7 @@ def _shape_of(value: Any, leaves: list[Any], depth: int) -> Any:
     if depth > _MAX_PLAIN_DEPTH:
         raise _NotPlain
     if kind is dict:
-        if not all(type(key) is str and _is_text(key) for key in value):
+        if not all(type(key) is str and is_text(key) for key in value):
             raise _NotPlain
         return {key: _shape_of(child, leaves, depth + 1) for key, child in value.items()}
     if kind is list or kind is tuple:
@@ -59,7 +59,7 @@ def _shape_of(value: Any, leaves: list[Any], depth: int) -> Any:
 
 
 def _element_shape(value: Any, leaves: list[Any], depth: int) -> Any:
-    if type(value) is str and _is_text(value):
+    if type(value) is str and is_text(value):
         return value
     return _shape_of(value, leaves, depth)
 
@@ -70,13 +70,13 @@ def _check_leaf(kind: type, value: Any) -> None:
         or kind is bool
         or (kind is int and _MIN_INT <= value <= _MAX_INT)
         or (kind is float and math.isfinite(value))
-        or (kind is str and _is_text(value))
+        or (kind is str and is_text(value))
     )
     if not plain:
         raise _NotPlain
 
 
-def _is_text(value: str) -> bool:
+def is_text(value: str) -> bool:
     """Lone surrogates are not text; the serializer decides what becomes of them."""
     return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
 

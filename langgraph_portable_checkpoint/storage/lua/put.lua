@@ -1,6 +1,6 @@
 -- Store one checkpoint with its items, blobs and turn records, atomically.
--- ARGV: 1 a msgpack array; then names and bytes of blobs and of large items. In the array: 1 expected generation or '', 2 fresh generation,
---   3 sealed digest key or '', 4 thread id, 5 ns, 6 checkpoint id, 7 parent place or '', 8 record, 9 ttl ms or '', 10 lease
+-- ARGV: 1 a msgpack array; then names and bytes of blobs and of large items. In the array: 1 expected generation or '',
+--   2 fresh generation, 3 sealed digest key or '', 4 thread id, 5 ns, 6 checkpoint id, 7 parent place or '', 8 record, 9 ttl ms or '', 10 lease
 --   token or '', 11 run digest or '', 12 conflict policy ('allow' | 'report' | 'raise'), 13 place of the checkpoint whose turn
 --   log the turn records extend or '', 14 concatenated refs of blobs that this transaction has stored before or '',
 --   15 SHA-1 in hex of the parent's record or '', 16 concatenated refs that must be there beside those that it names,
