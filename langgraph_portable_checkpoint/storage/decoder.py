@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 from typing import Any, Final, Protocol
 
 from ..errors import CorruptRecordError, MissingItemError
@@ -27,6 +28,12 @@ from .named_media import without_names
 from .sequences import FANOUT, Entry, Sequenced, has_compound, levels_of
 
 OVERHEAD_BYTES: Final = 200
+_FIRST: Final = itemgetter(0)
+_WIRE: Final = itemgetter(0)
+_REFS: Final = itemgetter(1)
+_ID: Final = itemgetter(1)
+_PROTOTYPE: Final = attrgetter("prototype")
+_LAST_ID: Final = attrgetter("last_id")
 
 
 class Blobs(Protocol):
@@ -47,8 +54,10 @@ class Items:
         self.get = self._items.get
 
     def add(self, digest: bytes, item: Opened | bytes) -> None:
-        """Remember an item; an opened one takes the place of its bytes."""
+        """Remember an item; an opened one takes the place of its bytes, never the other way round."""
         known = self._items.get(digest)
+        if known.__class__ is Opened and item.__class__ is bytes:
+            return
         self._items[digest] = item
         if known is None:
             self._bytes += _weight(item)
@@ -261,6 +270,9 @@ class Decoder:
 
     def _elements(self, entries: list[Entry]) -> list[Any]:
         """Decode the entries of a list. Long conversations pass here: messages decoded before are copied together."""
+        messages = self._messages_at_hand(entries)
+        if messages is not None:
+            return messages
         items = self.items.get
         elements: list[Any] = []
         prototypes, ids, places = [], [], []
@@ -278,6 +290,27 @@ class Decoder:
         for place, twin in zip(places, copy_all(prototypes, ids), strict=True):
             elements[place] = twin
         return elements
+
+    def _messages_at_hand(self, entries: list[Entry]) -> list[Any] | None:
+        """Copy messages all of which were decoded before; None when some were not, or are something else."""
+        try:
+            opened: list[Any] = list(map(self.items.get, map(_FIRST, map(_REFS, entries))))
+            prototypes = list(map(_PROTOTYPE, opened))
+            last_ids = list(map(_LAST_ID, opened))
+        except (IndexError, AttributeError):  # an entry without a ref, or an item that is not at hand or not opened yet
+            return None
+        if None in prototypes:
+            return None
+        wires = list(map(_WIRE, entries))
+        ids = list(map(_ID, last_ids))
+        if list(map(_FIRST, last_ids)) != wires:
+            for place, (wire, (last, _)) in enumerate(zip(wires, last_ids, strict=True)):
+                if wire != last:
+                    if type(wire) is list:
+                        return None
+                    ids[place] = id_from_wire(wire)
+                    opened[place].last_id = (wire, ids[place])
+        return copy_all(prototypes, ids)
 
     def sequenced(self, entry: Entry) -> Sequenced:
         """Open a sequence, down to its entries, keeping its page refs for the next write."""

@@ -9,10 +9,12 @@ encoder cannot take natively.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import repeat
 from typing import Any, Final
 
 import ormsgpack
@@ -66,8 +68,8 @@ OPTIONS: Final = (
 )
 HEAVY_TEXT: Final = 64 * 1024
 _new = object.__new__
-_set = object.__setattr__
 # A slot's own setter takes half the time of `object.__setattr__`.
+_set_fields = BaseModel.__dict__["__dict__"].__set__
 _set_fields_set = BaseModel.__dict__["__pydantic_fields_set__"].__set__
 _set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
 _set_private = BaseModel.__dict__["__pydantic_private__"].__set__
@@ -250,7 +252,7 @@ def copy_all(prototypes: Sequence[Prototype], ids: Sequence[str | None]) -> list
     """Make a copy of each prototype under the id at its place.
 
     Each attribute is set for all messages before the next one: this is what most of the time of reading a long thread
-    goes into, and three short loops wait for memory less than one long one.
+    goes into, and short loops wait for memory less than one long one.
     """
     shapes = [prototype.shape for prototype in prototypes]
     twins: list[BaseMessage] = [_new(shape.kind) for shape in shapes]
@@ -261,12 +263,16 @@ def copy_all(prototypes: Sequence[Prototype], ids: Sequence[str | None]) -> list
         if prototype.packed or prototype.trees:
             prototype._fill(fields)
         fields["id"] = message_id
-    for twin, fields, shape in zip(twins, copied, shapes, strict=True):
-        _set(twin, "__dict__", fields)
-        _set_fields_set(twin, set(shape.fields_set))
-        _set_extra(twin, {})
-        _set_private(twin, None)
+    _for_each(_set_fields, twins, copied)
+    _for_each(_set_fields_set, twins, [set(shape.fields_set) for shape in shapes])
+    _for_each(_set_extra, twins, [{} for _ in twins])
+    _for_each(_set_private, twins, repeat(None))
     return twins
+
+
+def _for_each(function: Callable[..., None], *arguments: Iterable[Any]) -> None:
+    """Call a function once for each of the arguments side by side."""
+    deque(map(function, *arguments), maxlen=0)
 
 
 def _packed_exactly(value: Any) -> bytes | None:

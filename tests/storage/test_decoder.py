@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from langgraph_portable_checkpoint import MediaPolicy
 from langgraph_portable_checkpoint.errors import CorruptRecordError
@@ -13,7 +13,7 @@ from langgraph_portable_checkpoint.media.cache import BlobCache
 from langgraph_portable_checkpoint.media.placing import PolicyWalk
 from langgraph_portable_checkpoint.serde import DataSerializer
 from langgraph_portable_checkpoint.storage.codec import BLOB_WIRE, DICT, LIST, ValueCodec
-from langgraph_portable_checkpoint.storage.decoder import Decoder, Items
+from langgraph_portable_checkpoint.storage.decoder import Decoder, Items, Opened
 from langgraph_portable_checkpoint.storage.encoder import Encoder, Sink
 from langgraph_portable_checkpoint.storage.items import Secrets
 from langgraph_portable_checkpoint.storage.known import KnownMessages
@@ -37,6 +37,49 @@ def made() -> tuple[Entry, Entry, Decoder]:
 def test_what_the_encoder_made_is_decoded(made: Any) -> None:
     message, blob, decoder = made
     assert (decoder.value(message), decoder.value(blob)) == (HumanMessage("hello"), "text " * 100)
+
+
+def _lists(text_id: str, uuid_id: str) -> list[list[Any]]:
+    """Lists of messages, of messages and other values, and of the same messages under other ids."""
+    call = {"name": "f", "args": {"a": [1]}, "id": "c", "type": "tool_call"}
+    messages = [HumanMessage("hello", id=text_id), AIMessage("", tool_calls=[call], id=uuid_id), HumanMessage("x")]
+    return [
+        messages,
+        [message.model_copy(update={"id": f"other {place}"}) for place, message in enumerate(messages)],
+        [*messages, "text", None, [messages[0], "text"], [messages[1]]],
+        [messages[2], [messages[1]], [messages[0], "text"]],
+        [[messages[1]], {"a": messages[0]}],
+        messages[:1],
+        [],
+    ]
+
+
+def test_lists_read_again_are_equal_and_share_nothing() -> None:
+    sink = Sink()
+    encoder = Encoder(CODEC, SECRETS, known=KnownMessages(), stored=set(), sink=sink)
+    lists = _lists("text id", "0195d4f0-7a1c-7000-8000-00000000000a")
+    entries = [encoder.channel("a", value)[0] for value in lists]
+    decoder = Decoder(CODEC, SECRETS, items=Items(10**6), fetched=sink.items, blobs=BlobCache(), where="thread 't'")
+    decoder.final = True
+    for _ in range(3):
+        for entry, value in zip(entries, lists, strict=True):
+            read = decoder.channel(entry)[0]
+            assert read == value
+            for element in read:
+                if isinstance(element, AIMessage):
+                    element.tool_calls[0]["args"]["a"].append(2)
+                    element.additional_kwargs["changed"] = True
+                    element.content = "changed"
+
+
+def test_opened_item_is_not_replaced_by_its_bytes(made: Any) -> None:
+    message, _, decoder = made
+    decoder.value(message)
+    (digest,) = message.refs
+    opened = decoder.items.get(digest)
+    assert isinstance(opened, Opened)
+    decoder.items.add(digest, decoder.fetched[digest])
+    assert decoder.items.get(digest) is opened
 
 
 ALTERED = [
