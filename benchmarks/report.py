@@ -120,6 +120,8 @@ times are medians. Read times as ratios: only numbers of one table were taken un
   once per document); size of the file for SQLite; length of the serialized values for InMemorySaver.
 - **get_tuple warm**: the saver that wrote the thread reads it again; **cold**: a new, connected saver object reads it for the first time.
 - Servers listen on a unix socket and write nothing to disk; SQLite writes a file.
+- Python's garbage collector is on. What was imported before the first turn is taken out of its full passes (`gc.freeze`): all lanes share
+  one process, and such a pass, about 0.1 s over the libraries of all savers, would fall to whichever lane is running.
 """
 
 _REPRODUCE = """\
