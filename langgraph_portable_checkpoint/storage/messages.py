@@ -164,7 +164,7 @@ class Prototype:
         if packed is not None:
             self.packed.append((name, packed))
         else:
-            self.trees.append((name, _copy_tree(value)))
+            self.trees.append((name, copy_tree(value)))
 
     @staticmethod
     def fits(message: Any) -> bool:
@@ -180,7 +180,7 @@ class Prototype:
         for name, packed in self.packed:
             fields[name] = ormsgpack.unpackb(packed)
         for name, value in self.trees:
-            fields[name] = _copy_tree(value)
+            fields[name] = copy_tree(value)
 
 
 _FORESEEN: Final[dict[type, tuple[str, tuple[str, ...]]]] = {
@@ -294,10 +294,11 @@ def _is_plain(value: Any) -> bool:
     return kind in _ATOMS
 
 
-def _copy_tree(value: Any) -> Any:
+def copy_tree(value: Any) -> Any:
+    """Copy a value so that the copy shares nothing mutable with it."""
     kind = type(value)
     if kind is dict:
-        return {key: child if type(child) in _ATOMS else _copy_tree(child) for key, child in value.items()}
+        return {key: child if type(child) in _ATOMS else copy_tree(child) for key, child in value.items()}
     if kind is list:
-        return [child if type(child) in _ATOMS else _copy_tree(child) for child in value]
+        return [child if type(child) in _ATOMS else copy_tree(child) for child in value]
     return value if kind in _ATOMS else copy.deepcopy(value)

@@ -19,6 +19,7 @@ from ..effects import Batch, Command, Program, Script
 from ..items import MESSAGE
 from ..layout import SHARDS, split_place, thread_of
 from ..layout import place as spell_place
+from ..messages import copy_tree
 from ..records import load_writes
 from ..sequences import Entry, Sequenced
 from ..view import ThreadView
@@ -114,11 +115,11 @@ def fetch(
 
 
 def envelope_of(decoder: Decoder, ref: bytes, message_id: str | None, *, media: bool) -> MessageEnvelope:
-    """Open a stored message as an envelope: as stored, or read anew with its media bytes in place."""
+    """Open a stored message as an envelope of the caller's own: as stored, or read anew with its media in place."""
     opened = decoder.open(ref)
     if opened.kind == MESSAGE and not (media and opened.media):
         body = opened.body[0] if isinstance(opened.body, list) else opened.body
-        return cast(MessageEnvelope, {**body, "id": message_id})
+        return cast(MessageEnvelope, {**copy_tree(body), "id": message_id})
     from ..codec import BLOB_WIRE, id_to_wire
 
     wire = id_to_wire(message_id) if opened.kind == MESSAGE else BLOB_WIRE
