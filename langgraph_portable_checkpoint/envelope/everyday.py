@@ -9,13 +9,14 @@ calls and names alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, cast
 
 import ormsgpack
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langgraph_portable_checkpoint.envelope.fields import add_facts
-from langgraph_portable_checkpoint.envelope.model import ENVELOPE_VERSION
+from langgraph_portable_checkpoint.envelope.model import ENVELOPE_VERSION, MessageEnvelope
 from langgraph_portable_checkpoint.envelope.origins import told_metadata
 from langgraph_portable_checkpoint.envelope.overlay import OVERLAY
 
@@ -39,6 +40,9 @@ _NAMES: Final[Mapping[type[BaseMessage], tuple[str, ...]]] = {
     **dict.fromkeys((HumanMessage, SystemMessage, AIMessage), ("name", "id")),
     ToolMessage: ("name", "tool_call_id", "status", "id"),
 }
+_SAID_KEYS: Final = frozenset({"v", "role", "content", "name", "tool_call_id", "status"})
+_SAID_ROLES: Final = frozenset({"user", "assistant", "system", "tool"})
+_TEXT_KEYS: Final = {"type", "text"}
 _ROLES: Final = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 _TYPES: Final[Mapping[type[BaseMessage], str]] = {
     kind: kind.model_fields["type"].default for kind, fields in _FIELDS.items() if kind.model_fields.keys() == fields
@@ -107,6 +111,45 @@ def _fits_utf8(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a message says that holds no more than a text, calls and names, ready to be read again and again."""
+
+    stored: Mapping[str, Any]
+    text: str
+    calls: bytes
+
+    def envelope(self, message_id: str | None) -> MessageEnvelope:
+        """Return the envelope that `read_message` gives for the message; it shares nothing mutable with another."""
+        content: list[dict[str, Any]] = [{"type": "text", "text": self.text}] if self.text else []
+        if self.calls:
+            content += ormsgpack.unpackb(self.calls)
+        envelope = {**self.stored, "content": content}
+        if message_id is not None:
+            envelope["id"] = message_id
+        envelope["raw_content"] = self.text
+        return cast(MessageEnvelope, envelope)
+
+
+def said_of(stored: Mapping[str, Any]) -> Said | None:
+    """Take from a stored envelope what its message says; None where it holds more than that."""
+    role = stored.get("role")
+    if not _SAID_KEYS.issuperset(stored) or stored.get("v") != ENVELOPE_VERSION or role not in _SAID_ROLES:
+        return None
+    texts = [block["text"] for block in stored["content"] if block.keys() == _TEXT_KEYS and block["type"] == "text"]
+    calls = stored["content"][len(texts) :]
+    if len(texts) > 1 or "" in texts or (calls and role != "assistant"):
+        return None
+    blocks: list[dict[str, Any]] = []
+    if calls and not _add_calls(blocks, list(calls)):
+        return None
+    try:
+        packed = ormsgpack.packb(blocks, option=_STRICT) if blocks else b""
+    except ormsgpack.MsgpackEncodeError:
+        return None
+    return Said(stored, texts[0] if texts else "", packed)
 
 
 def read_text(view: Mapping[str, Any]) -> dict[str, Any] | None:

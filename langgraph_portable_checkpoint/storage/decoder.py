@@ -28,6 +28,7 @@ from .named_media import without_names
 from .sequences import FANOUT, Entry, Sequenced, has_compound, levels_of
 
 OVERHEAD_BYTES: Final = 200
+UNREAD: Final = object()
 _FIRST: Final = itemgetter(0)
 _WIRE: Final = itemgetter(0)
 _REFS: Final = itemgetter(1)
@@ -92,6 +93,16 @@ class Opened:
     last_id: tuple[Any, str | None] = (None, None)
     """The wire form and text of the id that it was copied under last."""
     entries: list[Entry] | None = None
+    said: Any = UNREAD
+    """What an everyday message says, None for others; `UNREAD` until somebody asks."""
+
+
+def id_of(opened: Opened, wire: Any) -> str | None:
+    """Read the id under which a message stands, which is mostly the one under which it was read last."""
+    last = opened.last_id
+    if last[0] != wire:
+        last = opened.last_id = (wire, id_from_wire(wire))
+    return last[1]
 
 
 def opened_message(envelope: Any, prototype: Prototype, *, size_bytes: int) -> Opened:
@@ -371,9 +382,7 @@ class Decoder:
 
     def _message(self, digest: bytes, id_wire: str | bytes | None) -> Any:
         opened = self.open(digest)
-        if opened.last_id[0] != id_wire:
-            opened.last_id = (id_wire, id_from_wire(id_wire))
-        message_id = opened.last_id[1]
+        message_id = id_of(opened, id_wire)
         if opened.prototype is not None:
             return opened.prototype.copy(message_id)
         if opened.bare is not None:

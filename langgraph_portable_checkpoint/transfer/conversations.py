@@ -1,6 +1,6 @@
 """The conversation of a thread, from any checkpointer or compiled graph, through their public methods.
 
-From our own saver it can also be read without its media: then messages come as the envelopes that are stored.
+From our own saver everyday messages come as the envelopes that are stored; without media, all of them do.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..media.placing import referred_to
 from ..saver import PortableRedisSaver
 from ..storage.programs import reading
 from ..storage.programs.media_table import read_media
+from ..storage.programs.spoken import spoken_at
 
 INTERRUPT: Final = "__interrupt__"
 RECOVERED: Final = "recovered"
@@ -64,13 +65,15 @@ def read_conversation(
         IncompatibleHistoryError: the channel holds no messages.
     """
     ours = isinstance(_saver_of(source), PortableRedisSaver)
-    read = _read if read_media or not ours else _read_without_media
+    read: _Read = (
+        _read_without_media if ours and not read_media else _read_spoken if _is_plainly_ours(source) else _read
+    )
     head = read(source, config, channel)
     pending = _dangling(head.messages) if head.waits else frozenset()
     if full:
         return Found(_recovered(source, head, channel, read), pending)
     messages = head.messages
-    if isinstance(source, PortableRedisSaver) and messages and read is _read:
+    if isinstance(source, PortableRedisSaver) and messages and read is not _read_without_media:
         messages = _with_lost_media(source, config, messages)
     return Found(messages, pending)
 
@@ -103,6 +106,24 @@ def _read(source: Any, config: RunnableConfig, channel: str | None) -> _Snapshot
         raise _absent(config)
     waits = bool(state.interrupts) or _stands_at_breakpoint(source, state.next)
     return _Snapshot(_messages_of(state.values, channel), waits, state.parent_config)
+
+
+def _is_plainly_ours(source: Any) -> bool:
+    """Tell whether a source is our saver, and reads as it does."""
+    return isinstance(source, PortableRedisSaver) and type(source).get_tuple is PortableRedisSaver.get_tuple
+
+
+def _read_spoken(source: Any, config: RunnableConfig, channel: str | None) -> _Snapshot:
+    """Read from our own saver; everyday messages come as the envelopes that are stored."""
+    named = config["configurable"]
+    thread_id, ns, at = named["thread_id"], named["checkpoint_ns"], named.get("checkpoint_id")
+    found = source._run(spoken_at(source._core, thread_id, ns, at, channel=channel))
+    if found is None:
+        raise _absent(config)
+    if found.messages is None:
+        return _read(source, config, channel)
+    parent = config_of(thread_id, ns, found.parent_id) if found.parent_id else None
+    return _Snapshot(found.messages, INTERRUPT in found.written, parent)
 
 
 def _stands_at_breakpoint(graph: Any, upcoming: Sequence[str]) -> bool:

@@ -47,15 +47,24 @@ def get_tuple(
     Round trips: 1 when this client has the checkpoint's items, 1 for the first read of a namespace, else 2; one more
     for media.
     """
+    answer = yield from read_found(core, thread_id, checkpoint_ns, checkpoint_id)
+    if answer is None:
+        return None
+    found, data = answer
+    made = yield from _assemble(core, found, data, thread_id, config, media)
+    if checkpoint_ns == "":
+        _note_turns(core, found)
+    return _asking_for_no_media(made) if media == "none" else made
+
+
+def read_found(core: Core, thread_id: str, ns: str, checkpoint_id: str | None) -> Program[tuple[Found, bytes] | None]:
+    """Read a checkpoint's writes and its record, of the head where no id is given. One round trip."""
     for _ in range(MAX_ATTEMPTS):
-        found = yield from _read(core, thread_id, checkpoint_ns, checkpoint_id)
+        found = yield from _read(core, thread_id, ns, checkpoint_id)
         if found is None:
             return None
         if found.data is not None:
-            made = yield from _assemble(core, found, found.data, thread_id, config, media)
-            if checkpoint_ns == "":
-                _note_turns(core, found)
-            return _asking_for_no_media(made) if media == "none" else made
+            return found, found.data
     raise AssertionError("the server keeps saying that records are current which this client does not have")
 
 
@@ -68,7 +77,7 @@ def _with_no_media(config: Config) -> Config:
     return config and {**config, "configurable": {**config["configurable"], "media": "none"}}
 
 
-def _read(core: Core, thread_id: str, ns: str, checkpoint_id: str | None) -> Program[_Found | None]:
+def _read(core: Core, thread_id: str, ns: str, checkpoint_id: str | None) -> Program[Found | None]:
     core.views.deleted.pop(thread_id, None)
     view = core.views.get(thread_id)
     place = spell_place(ns, checkpoint_id or "")
@@ -101,11 +110,13 @@ def _read(core: Core, thread_id: str, ns: str, checkpoint_id: str | None) -> Pro
         record = held.data if held is not None and current is view else None
         if record is None:
             core.views.drop(thread_id)
-    return _Found(current, found, record, writes, fetched, Tail(reply[5], int(reply[6]), reply[7] or None, None))
+    return Found(current, found, record, writes, fetched, Tail(reply[5], int(reply[6]), reply[7] or None, None))
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
+    """What the read script says of a checkpoint; no data where the client was taken to have a record that it lacks."""
+
     view: ThreadView
     place: bytes
     data: bytes | None
@@ -115,7 +126,7 @@ class _Found:
 
 
 def _assemble(
-    core: Core, found: _Found, data: bytes, thread_id: str, config: RunnableConfig | None, media: Hydrate
+    core: Core, found: Found, data: bytes, thread_id: str, config: RunnableConfig | None, media: Hydrate
 ) -> Program[CheckpointTuple]:
     view, place = found.view, found.place
     decoder = core.decoder(view, thread_id, found.fetched)
@@ -156,7 +167,7 @@ def _last_turns(
     return {channel: start}, tuple((late | others | set(refs) - set(values[channel].refs)) - (early - late))
 
 
-def _note_turns(core: Core, found: _Found) -> None:
+def _note_turns(core: Core, found: Found) -> None:
     """Remember the turn log, with the messages it covers when they have just been read."""
     view, seen = found.view, found.tail
     if seen.place != found.place:
