@@ -39,7 +39,8 @@ class ThreadMethods:
     def delete(self, thread_id: str) -> Deleted:
         """Delete everything of a thread at once and say what went.
 
-        A tombstone stays for an hour, so that a run still going on cannot bring the thread back.
+        A tombstone stays for an hour, so that a run still going on cannot bring the thread back. A turn
+        that someone holds by `exclusive_turn` does not hinder a delete: its further writes are refused.
         """
         return self._run(threads.delete_thread(self._core, checked_id("thread_id", thread_id)))
 

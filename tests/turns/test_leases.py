@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from langgraph_portable_checkpoint.errors import TurnInProgressError
+from langgraph_portable_checkpoint.errors import ThreadDeletedError, TurnInProgressError
 from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.conftest import SaverFactory
 from tests.turns.scenes import Talk, answered, calling
@@ -89,6 +89,17 @@ async def test_the_holder_may_prune_and_delete_runs_asynchronously(saver: Any) -
         await saver.adelete_for_runs(["r0"])
         await saver.aprune(["t"])
     assert len(list(saver.list(CONFIG))) == 1
+
+
+def test_a_delete_asks_nobody_and_takes_the_lease_along(saver: Any, other: Any) -> None:
+    place = saver.put(config("t"), checkpoint({"n": 1}), metadata(), {"n": 1})
+    with saver.exclusive_turn("t"):
+        other.delete_thread("t")
+        with pytest.raises(ThreadDeletedError):
+            saver.put(place, checkpoint({"n": 2}, {"n": 2}), metadata(1), {"n": 2})
+        with other.exclusive_turn("t"), pytest.raises(TurnInProgressError):
+            saver.put(config("t"), checkpoint({"n": 1}), metadata(), {"n": 1})
+    assert other.get_tuple(config("t")) is None
 
 
 def test_others_of_the_same_process_are_refused_too(saver: Any) -> None:
