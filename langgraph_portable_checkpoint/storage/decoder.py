@@ -170,26 +170,38 @@ class Decoder:
             NotAtHandError: it is in neither, and may be fetched.
             MissingItemError: it is in neither, and cannot be had.
         """
-        opened = self._local.get(digest) or self.items.get(digest)
-        if opened is None or isinstance(opened, bytes):
-            data = opened or self.fetched.get(digest)
-            if data is None and not self.final:
-                raise NotAtHandError
-            if data is None:
-                raise MissingItemError(f"item {digest.hex()}", where=self.where, reason="it is not stored")
-            parsed = self._parse(digest, data)
-            opened = _opened(parsed, len(data) + OVERHEAD_BYTES)
+        opened = self._local.get(digest)
+        if opened is not None:
+            return opened
+        item = self.items.get(digest) or self.fetched.get(digest)
+        if item is None and not self.final:
+            raise NotAtHandError
+        if item is None:
+            raise MissingItemError(f"item {digest.hex()}", where=self.where, reason="it is not stored")
+        return self._keep(digest, item)
+
+    def _keep(self, digest: bytes, item: Opened | bytes) -> Opened:
+        """Open an item and hold on to it for this call, whatever the shared cache forgets meanwhile."""
+        if isinstance(item, bytes):
+            parsed = self._parse(digest, item)
+            item = _opened(parsed, len(item) + OVERHEAD_BYTES)
             if parsed.kind == LEAF:
-                opened.entries = split_entries(parsed.body, parsed.refs, where=self.where)
-            self.items.add(digest, opened)
-            self._local[digest] = opened
-        return opened
+                item.entries = split_entries(parsed.body, parsed.refs, where=self.where)
+            self.items.add(digest, item)
+        self._local[digest] = item
+        return item
 
     def _parse(self, digest: bytes, data: bytes) -> Parsed:
         return parse_item(digest, data, secrets=self.secrets, where=self.where)
 
     def has(self, digest: bytes) -> bool:
-        return digest in self._local or digest in self.fetched or self.items.get(digest) is not None
+        """Tell whether an item is at hand; it stays so for this call."""
+        if digest in self._local or digest in self.fetched:
+            return True
+        item = self.items.get(digest)
+        if item is not None:
+            self._keep(digest, item)
+        return item is not None
 
     def missing(self, refs: Iterable[bytes]) -> tuple[list[bytes], list[bytes]]:
         """List the items and the media that are not at hand, following the items that are."""
@@ -211,8 +223,11 @@ class Decoder:
         return list(absent), list(media)
 
     def blob(self, ref: bytes) -> bytes | None:
-        """Return media bytes that are at hand."""
-        return self.media.get(ref) or self.blobs.get(ref)
+        """Return media bytes that are at hand; they stay so for this call."""
+        data = self.media.get(ref) or self.blobs.get(ref)
+        if data is not None:
+            self.media[ref] = data
+        return data
 
     def channel(
         self, entry: Entry, previous: Sequenced | None = None, *, hydrate_from: int = 0
