@@ -64,18 +64,16 @@ def read_conversation(
         ThreadNotFoundError: there is no such checkpoint.
         IncompatibleHistoryError: the channel holds no messages.
     """
-    ours = isinstance(_saver_of(source), PortableRedisSaver)
-    read: _Read = (
-        _read_without_media if ours and not read_media else _read_spoken if _is_plainly_ours(source) else _read
-    )
+    read: _Read = _read
+    if isinstance(_saver_of(source), PortableRedisSaver) and not read_media:
+        read = _read_without_media
+    elif isinstance(source, PortableRedisSaver):
+        read = _read_spoken
     head = read(source, config, channel)
     pending = _dangling(head.messages) if head.waits else frozenset()
     if full:
         return Found(_recovered(source, head, channel, read), pending)
-    messages = head.messages
-    if isinstance(source, PortableRedisSaver) and messages and read is not _read_without_media:
-        messages = _with_lost_media(source, config, messages)
-    return Found(messages, pending)
+    return Found(head.messages, pending)
 
 
 def _saver_of(source: Any) -> Any:
@@ -108,20 +106,25 @@ def _read(source: Any, config: RunnableConfig, channel: str | None) -> _Snapshot
     return _Snapshot(_messages_of(state.values, channel), waits, state.parent_config)
 
 
-def _is_plainly_ours(source: Any) -> bool:
-    """Tell whether a source is our saver, and reads as it does."""
-    return isinstance(source, PortableRedisSaver) and type(source).get_tuple is PortableRedisSaver.get_tuple
-
-
 def _read_spoken(source: Any, config: RunnableConfig, channel: str | None) -> _Snapshot:
     """Read from our own saver; everyday messages come as the envelopes that are stored."""
+    reads_as_ours = type(source).get_tuple is PortableRedisSaver.get_tuple
+    found = _spoken(source, config, channel, media=True) if reads_as_ours else None
+    if found is not None:
+        return found
+    read = _read(source, config, channel)
+    return replace(read, messages=_with_lost_media(source, config, read.messages)) if read.messages else read
+
+
+def _spoken(saver: PortableRedisSaver, config: RunnableConfig, channel: str | None, *, media: bool) -> _Snapshot | None:
+    """Read a stored list of messages; None where the conversation is none, as in a delta channel."""
     named = config["configurable"]
     thread_id, ns, at = named["thread_id"], named["checkpoint_ns"], named.get("checkpoint_id")
-    found = source._run(spoken_at(source._core, thread_id, ns, at, channel=channel))
+    found = saver._run(spoken_at(saver._core, thread_id, ns, at, channel=channel, media=media))
     if found is None:
         raise _absent(config)
     if found.messages is None:
-        return _read(source, config, channel)
+        return None
     parent = config_of(thread_id, ns, found.parent_id) if found.parent_id else None
     return _Snapshot(found.messages, INTERRUPT in found.written, parent)
 
@@ -137,21 +140,14 @@ def _stands_at_breakpoint(graph: Any, upcoming: Sequence[str]) -> bool:
 def _read_without_media(source: Any, config: RunnableConfig, channel: str | None) -> _Snapshot:
     """Read messages as they are stored; where they are no stored list (a delta channel), with texts for media."""
     named = config["configurable"]
-    thread_id, ns, at = named["thread_id"], named["checkpoint_ns"], named.get("checkpoint_id")
     saver = _saver_of(source)
-    found = saver._run(reading.conversation(saver._core, thread_id, ns, at, channel=channel))
-    if found is None:
-        raise _absent(config)
-    messages: Messages = [
-        reading.envelope_of(found.decoder, message.ref, message.id, media=False) for message in found.messages
-    ]
-    if source is saver and messages:
-        waits = any(name == INTERRUPT for _, name, _ in found.writes)
-        return _Snapshot(messages, waits, config_of(thread_id, ns, found.parent_id) if found.parent_id else None)
+    found = _spoken(saver, config, channel, media=False)
+    if source is saver and found is not None:
+        return found
     told = _read(source, {"configurable": {**named, "media": "none"}}, channel)
-    if len(messages) == len(told.messages):
-        return _Snapshot(messages, told.waits, told.parent)
-    return replace(told, messages=_with_references(saver, thread_id, told.messages))
+    if found is not None and len(found.messages) == len(told.messages):
+        return replace(told, messages=found.messages)
+    return replace(told, messages=_with_references(saver, named["thread_id"], told.messages))
 
 
 def _with_references(saver: PortableRedisSaver, thread_id: str, messages: Messages) -> Messages:

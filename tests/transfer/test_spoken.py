@@ -131,6 +131,10 @@ def test_conversations_read_from_our_saver_are_those_of_any_other(make_saver: Sa
             assert found.pending == told.pending
 
 
+class OwnList(list[Any]):
+    """Is read back as a list."""
+
+
 VALUES: dict[str, Any] = {
     "the channel is named otherwise": {"history": [EVERYDAY["question"], EVERYDAY["answer"]]},
     "two lists": {"a": [EVERYDAY["answer"]], "messages": [EVERYDAY["question"]]},
@@ -139,17 +143,21 @@ VALUES: dict[str, Any] = {
     "a list within": {"messages": [[EVERYDAY["question"]]], "a": [EVERYDAY["question"], EVERYDAY["answer"]]},
     "a message alone": {"messages": EVERYDAY["question"], "a": [EVERYDAY["answer"], HumanMessage([{"type": "x"}])]},
     "nothing": {"n": 1},
+    "a tuple": {"messages": (EVERYDAY["question"],), "a": [EVERYDAY["answer"]]},
+    "a list of their own": {"messages": OwnList([EVERYDAY["question"]]), "a": [EVERYDAY["answer"]]},
+    "a tuple after other values": {"n": "text " * 50, "b": {"k": "text " * 500}, "a": (EVERYDAY["answer"],)},
 }
 
 
+@pytest.mark.parametrize("media", [True, False])
 @pytest.mark.parametrize("channel", [None, "messages", "a", "absent"])
 @pytest.mark.parametrize("name", VALUES)
-def test_the_same_channel_is_chosen(make_saver: SaverFactory, name: str, channel: str | None) -> None:
+def test_the_same_channel_is_chosen(make_saver: SaverFactory, name: str, channel: str | None, media: bool) -> None:
     told = []
     for saver in (make_saver(), InMemorySaver()):
         saver.put(config("t"), checkpoint(VALUES[name]), metadata(), dict.fromkeys(VALUES[name], 1))
         try:
-            found = read_conversation(saver, config_of("t", "", None), channel, full=False, read_media=True)
+            found = read_conversation(saver, config_of("t", "", None), channel, full=False, read_media=media)
             told.append((read_messages(found.messages), ""))
         except ValueError as error:
             told.append(([], str(error)))

@@ -140,18 +140,11 @@ class Conversation:
     decoder: Decoder
     at: datetime | None
     """When the checkpoint was made, by its own word."""
-    parent_id: str | None
-    """The checkpoint before it in its namespace."""
 
 
 @beginning_anew
-def conversation(
-    core: Core, thread_id: str, ns: str, checkpoint_id: str | None, *, channel: str | None = None
-) -> Program[Conversation | None]:
-    """Read the conversation of a checkpoint from its record alone. One or two round trips.
-
-    `channel` names it; else it is the one that turns are made of.
-    """
+def conversation(core: Core, thread_id: str, ns: str, checkpoint_id: str | None) -> Program[Conversation | None]:
+    """Read the conversation that turns are made of, at a checkpoint, from its record alone. One or two round trips."""
     place = spell_place(ns, checkpoint_id or "")
     place_ns, place_id = place.split(b"\0")
     args = (place_ns, place_id, b"", b"", b"0", b"0")
@@ -172,8 +165,7 @@ def conversation(
         name: decoder.sequenced(entry) if isinstance(entry.wire, list) and len(entry.wire) == 3 else None
         for name, entry in record.values.items()
     }
-    if channel is None:
-        channel = conversation_of(core, record.values, sequences)
+    channel = conversation_of(core, record.values, sequences)
     if channel is not None and not only_messages(decoder, _entries_of(sequences, channel)):
         channel = None
     made = sequences.get(channel) if channel is not None else None
@@ -188,7 +180,6 @@ def conversation(
         is_finished({name: _told(decoder, name, entry) for name, entry in record.values.items()}),
         decoder,
         _time_of(record.checkpoint.get("ts")),
-        record.parent_id,
     )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 
 from ...envelope.everyday import Said, said_of
 from ...envelope.model import MessageEnvelope
-from ..codec import LIST
+from ..codec import BLOB_WIRE, LIST
 from ..decoder import UNREAD, Decoder, NotAtHandError, Opened, id_of
 from ..effects import Program
 from ..items import MESSAGE
@@ -19,6 +20,7 @@ from ..view import ThreadView
 from .anew import beginning_anew
 from .core import Core, fetch_missing, open_record, read_record
 from .read import read_found
+from .reading import envelope_of
 
 Spoken = list[BaseMessage | MessageEnvelope]
 
@@ -41,12 +43,14 @@ class SpokenAt:
 
 @beginning_anew
 def spoken_at(
-    core: Core, thread_id: str, ns: str, checkpoint_id: str | None, *, channel: str | None
+    core: Core, thread_id: str, ns: str, checkpoint_id: str | None, *, channel: str | None, media: bool
 ) -> Program[SpokenAt | None]:
-    """Read the conversation of a checkpoint, with its media; round trips as `get_tuple`.
+    """Read the conversation of a checkpoint; round trips as `get_tuple`.
 
     Args:
         channel: The channel of the conversation; None: "messages", else the first list of messages.
+        media: Whether to read media. Messages that have some which are not read, or cannot be, come as the envelopes
+            that are stored, which name them.
     """
     answer = yield from read_found(core, thread_id, ns, checkpoint_id)
     if answer is None:
@@ -56,45 +60,76 @@ def spoken_at(
     decoder = core.decoder(view, thread_id, found.fetched)
     parsed = open_record(view, found.place, data, thread_id)
     writes = load_writes(found.writes, place=found.place, secrets=view.secrets, where=decoder.where)
+    reading = _Reading(decoder, view, ns, media)
     try:
         record = read_record(core, parsed, decoder)
-        messages = _messages(record, decoder, view, ns, channel)
+        messages = reading.messages(record, channel)
     except NotAtHandError:
-        yield from fetch_missing(core, view, thread_id, parsed.refs, decoder)
+        yield from fetch_missing(core, view, thread_id, parsed.refs, decoder, media=media)
         record = read_record(core, parsed, decoder)
-        messages = _messages(record, decoder, view, ns, channel)
+        messages = reading.messages(record, channel)
     return SpokenAt(messages, frozenset(write.channel for write in writes), record.parent_id)
 
 
-def _messages(
-    record: CheckpointRecord, decoder: Decoder, view: ThreadView, ns: str, channel: str | None
-) -> Spoken | None:
-    for name in (channel,) if channel is not None else ("messages", *record.values):
-        entry = record.values.get(name)
-        if entry is not None and isinstance(entry.wire, list) and len(entry.wire) == 3 and entry.wire[1] == LIST:
-            known = view.sequences.get((ns, name))
-            made = known if known is not None and known.is_named(entry) else decoder.sequenced(entry)
-            messages = _only_messages(decoder, made.entries)
-            if messages:
-                return messages
-    return None
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Reads messages from what is at hand of one checkpoint."""
 
+    decoder: Decoder
+    view: ThreadView
+    ns: str
+    media: bool
 
-def _only_messages(decoder: Decoder, entries: Sequence[Entry]) -> Spoken | None:
-    """Read the entries of a list; None when one is no message."""
-    found: Spoken = []
-    for entry in entries:
-        if type(entry.wire) is list:
-            return None
-        opened = decoder.open(entry.refs[0])
-        said = opened.said if opened.said is not UNREAD else _read_said(opened)
-        if said is not None:
-            found.append(said.envelope(id_of(opened, entry.wire)))
-        elif isinstance(message := decoder.value(entry), BaseMessage):
+    def messages(self, record: CheckpointRecord, channel: str | None) -> Spoken | None:
+        """Read the conversation; None where none of the lists is one, or a value that is no list may be."""
+        for name in (channel,) if channel is not None else ("messages", *record.values):
+            entry = record.values.get(name)
+            if entry is None:
+                continue
+            if _may_be_messages(entry.wire):
+                return None
+            if isinstance(entry.wire, list) and len(entry.wire) == 3 and entry.wire[1] == LIST:
+                known = self.view.sequences.get((self.ns, name))
+                made = known if known is not None and known.is_named(entry) else self.decoder.sequenced(entry)
+                messages = self._only_messages(made.entries)
+                if messages:
+                    return messages
+        return None
+
+    def _only_messages(self, entries: Sequence[Entry]) -> Spoken | None:
+        """Read the entries of a list; None when one is no message."""
+        found: Spoken = []
+        for entry in entries:
+            if type(entry.wire) is list:
+                return None
+            opened = self.decoder.open(entry.refs[0])
+            said = opened.said if opened.said is not UNREAD else _read_said(opened)
+            if said is not None:
+                found.append(said.envelope(id_of(opened, entry.wire)))
+                continue
+            message = self._message(opened, entry)
+            if message is None:
+                return None
             found.append(message)
-        else:
-            return None
-    return found
+        return found
+
+    def _message(self, opened: Opened, entry: Entry) -> BaseMessage | MessageEnvelope | None:
+        if opened.kind == MESSAGE and self._lacks_media(opened):
+            envelope = envelope_of(self.decoder, entry.refs[0], id_of(opened, entry.wire), media=False)
+            if envelope["id"] is None:
+                del envelope["id"]
+            return envelope
+        message = self.decoder.value(entry)
+        return message if isinstance(message, BaseMessage) else None
+
+    def _lacks_media(self, opened: Opened) -> bool:
+        """Tell whether a message has media that are not to be read, or cannot be."""
+        return bool(opened.media) and (not self.media or not self.decoder.lost.keys().isdisjoint(opened.media))
+
+
+def _may_be_messages(wire: Any) -> bool:
+    """Tell whether a value that was not stored as a list may be read back as one: a tuple, or a class of its own."""
+    return wire == BLOB_WIRE or (type(wire) is list and len(wire) == 2)
 
 
 def _read_said(opened: Opened) -> Said | None:
