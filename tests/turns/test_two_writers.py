@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from langgraph.types import Interrupt
 
 from langgraph_portable_checkpoint import PortableRedisSaver
 from langgraph_portable_checkpoint.storage.layout import Layout
+from langgraph_portable_checkpoint.transfer.backup import backup
+from langgraph_portable_checkpoint.transfer.checking import verify_thread
+from langgraph_portable_checkpoint.transfer.restoring import restore
 from tests.saver.between import Between
 from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.conftest import SaverFactory
@@ -45,6 +49,28 @@ def interrupt(saver: Any, checkpoint_id: str, value: str) -> None:
 def interrupts(make_saver: SaverFactory) -> list[str]:
     """Return what the last turn was interrupted with."""
     return sorted(entry["value"] for entry in list(make_saver().turns("t"))[-1].record["interrupts"])
+
+
+def test_a_checkpoint_that_one_who_is_behind_stores_anew_under_its_id(make_saver: SaverFactory) -> None:
+    first, second = make_saver(), make_saver()
+    put(first, "1", 1)
+    put(second, "2", 3, "1")
+    put(second, "3", 4, "2")
+    put(first, "3", 2, "1")
+    check(make_saver, 2)
+    assert [found for found in verify_thread(make_saver(), "t") if found.severity == "error"] == []
+    told, archive = outline(make_saver(), "t"), BytesIO()
+    backup(make_saver(), archive)
+    make_saver().copy_thread("t", "copy")
+    assert outline(make_saver(), "copy") == told
+    make_saver().delete_thread("copy")
+    make_saver().delete_thread("t")
+    archive.seek(0)
+    restore(make_saver(), archive)
+    assert outline(make_saver(), "t") == told
+    put(second, "4", 5, "3")
+    put(first, "5", 3, "4")
+    check(make_saver, 3)
 
 
 def test_a_branch_from_what_the_other_has_gone_beyond(make_saver: SaverFactory) -> None:

@@ -41,6 +41,8 @@ return with_sent(A[14], function()
   register(A[17], A[4], A[11])
   store_apart(A[18])
   local at = store_pairs(ITEMS, store_pairs(MEDIA, 19))
+  -- Another record in the place that the turn log is of: unless this put writes the log, it is nobody's from now on.
+  local altered = meta.th == place and redis.call('HGET', CKPTS, place) ~= A[8]
   redis.call('HSET', CKPTS, place, A[8])
   local fields = {}
   if not meta.m or meta.m < A[6] then fields = {'m', A[6]} end
@@ -50,6 +52,8 @@ return with_sent(A[14], function()
     drop_range(TURNS, A, at + 1, at + drops)
     for _, value in ipairs({'th', place, 'tn', A[at + drops + 1]}) do fields[#fields + 1] = value end
     applied = '1'
+  elseif altered then
+    for _, value in ipairs({'th', '\0'}) do fields[#fields + 1] = value end
   end
   if fields[1] then redis.call('HSET', META, unpack(fields)) end
   touch(A[9], meta.ttl)
