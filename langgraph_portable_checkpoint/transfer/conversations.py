@@ -1,6 +1,6 @@
 """The conversation of a thread, from any checkpointer or compiled graph, through their public methods.
 
-From our own saver everyday messages come as the envelopes that are stored; without media, all of them do.
+From our own saver everyday messages come as the envelopes that are stored; without media, so do those that have some.
 """
 
 from __future__ import annotations
