@@ -190,7 +190,7 @@ class DirectoryMediaStore:
             os.utime(self.path / ref)
         except FileNotFoundError:
             return False
-        return True
+        return os.path.lexists(self.path / ref)  # a sweep may have renamed it between its name and its time
 
     def _write(self, ref: str, data: bytes) -> None:
         temporary = self.path / f".{secrets.token_hex(8)}.tmp"

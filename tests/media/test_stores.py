@@ -12,6 +12,8 @@ import threading
 import urllib.request
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import boto3
 import pytest
@@ -292,6 +294,20 @@ def test_a_blob_condemned_while_it_is_put_is_never_out_of_reach(folder: Director
         sweeper.join()
         assert (ref, False) in [(blob.ref, blob.condemned) for blob in folder.list()]
         folder.purge(ref)
+
+
+def test_a_blob_that_a_sweep_renames_while_it_is_touched_is_written_anew(folder: DirectoryMediaStore) -> None:
+    ref = folder.put(SHA, None, DATA)
+    real = os.utime
+
+    def renamed_meanwhile(path: Any, *times: Any) -> None:
+        real(path, *times)
+        if path == folder.path / ref:  # as when the name was looked up before the sweep, and the time set after it
+            path.rename(f"{path}.condemned")
+
+    with patch.object(os, "utime", renamed_meanwhile):
+        assert folder.put(SHA, None, DATA) == ref
+    assert (ref, False) in [(blob.ref, blob.condemned) for blob in folder.list()]
 
 
 def test_objects_carry_their_type_and_nothing_of_it_in_the_key(
