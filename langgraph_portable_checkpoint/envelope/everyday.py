@@ -143,7 +143,7 @@ def said_of(stored: Mapping[str, Any]) -> Said | None:
     if len(texts) > 1 or "" in texts or (calls and role != "assistant"):
         return None
     blocks: list[dict[str, Any]] = []
-    if calls and not _add_calls(blocks, list(calls)):
+    if calls and not _add_calls(blocks, calls):
         return None
     try:
         packed = ormsgpack.packb(blocks, option=_STRICT) if blocks else b""

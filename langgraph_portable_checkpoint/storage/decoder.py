@@ -30,9 +30,7 @@ from .sequences import FANOUT, Entry, Sequenced, has_compound, levels_of
 OVERHEAD_BYTES: Final = 200
 UNREAD: Final = object()
 _FIRST: Final = itemgetter(0)
-_WIRE: Final = itemgetter(0)
-_REFS: Final = itemgetter(1)
-_ID: Final = itemgetter(1)
+_SECOND: Final = itemgetter(1)
 _PROTOTYPE: Final = attrgetter("prototype")
 _LAST_ID: Final = attrgetter("last_id")
 
@@ -320,23 +318,17 @@ class Decoder:
     def _messages_at_hand(self, entries: list[Entry]) -> list[Any] | None:
         """Copy messages all of which were decoded before; None when some were not, or are something else."""
         try:
-            opened: list[Any] = list(map(self.items.get, map(_FIRST, map(_REFS, entries))))
+            opened: list[Any] = list(map(self.items.get, map(_FIRST, map(_SECOND, entries))))
             prototypes = list(map(_PROTOTYPE, opened))
             last_ids = list(map(_LAST_ID, opened))
         except (IndexError, AttributeError):  # an entry without a ref, or an item that is not at hand or not opened yet
             return None
-        if None in prototypes:
+        if None in prototypes or has_compound(entries):
             return None
-        wires = list(map(_WIRE, entries))
-        ids = list(map(_ID, last_ids))
-        if list(map(_FIRST, last_ids)) != wires:
-            for place, (wire, (last, _)) in enumerate(zip(wires, last_ids, strict=True)):
-                if wire != last:
-                    if type(wire) is list:
-                        return None
-                    ids[place] = id_from_wire(wire)
-                    opened[place].last_id = (wire, ids[place])
-        return copy_all(prototypes, ids)
+        wires = list(map(_FIRST, entries))
+        if list(map(_FIRST, last_ids)) == wires:
+            return copy_all(prototypes, list(map(_SECOND, last_ids)))
+        return copy_all(prototypes, list(map(id_of, opened, wires)))
 
     def sequenced(self, entry: Entry) -> Sequenced:
         """Open a sequence, down to its entries, keeping its page refs for the next write."""

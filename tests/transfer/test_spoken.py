@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+from langgraph_portable_checkpoint import export_thread
 from langgraph_portable_checkpoint.dialects.export import read_messages
 from langgraph_portable_checkpoint.envelope.everyday import said_of
 from langgraph_portable_checkpoint.envelope.exact import to_envelope
@@ -22,6 +23,7 @@ from langgraph_portable_checkpoint.transfer.comparing import difference
 from langgraph_portable_checkpoint.transfer.conversations import config_of, read_conversation
 from tests.corpus_messages import corpus_histories
 from tests.envelope.zoo import hard_messages, plain_messages, spoken_messages
+from tests.proxy import Proxy
 from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.conftest import SaverFactory, make_saver
 from tests.storage.test_foreseen import ODD
@@ -129,6 +131,26 @@ def test_conversations_read_from_our_saver_are_those_of_any_other(make_saver: Sa
             )
             assert read_messages(found.messages) == read_messages(told.messages), name
             assert found.pending == told.pending
+
+
+@pytest.mark.parametrize("media", [True, False])
+def test_an_export_asks_no_more_often_than_a_read(make_saver: SaverFactory, proxy: Proxy, media: bool) -> None:
+    said = [*EVERYDAY.values()] * 40
+    writer, near = make_saver(), make_saver(proxy.url)
+    writer.put(config("t"), checkpoint({"messages": said}), metadata(), {"messages": 1})
+    trips = []
+    for read in (
+        lambda saver: saver.get_tuple(config("t")),
+        lambda saver: export_thread(saver, "t", "langchain", resolve_media=media),
+    ):
+        reader = make_saver(proxy.url)
+        near.get_tuple(config("another"))
+        for _ in range(2):
+            proxy.reset()
+            assert read(reader) is not None
+            trips.append(proxy.traffic.round_trips)
+    assert trips[2:] == trips[:2]
+    assert trips[3] == 1
 
 
 class OwnList(list[Any]):

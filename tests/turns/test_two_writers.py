@@ -6,12 +6,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.types import Interrupt
 
 from langgraph_portable_checkpoint import PortableRedisSaver
+from langgraph_portable_checkpoint.storage.drivers import BlockingDriver
 from langgraph_portable_checkpoint.storage.layout import Layout
 from langgraph_portable_checkpoint.transfer.backup import backup
 from langgraph_portable_checkpoint.transfer.checking import verify_thread
@@ -20,6 +22,7 @@ from tests.saver.between import Between
 from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.conftest import SaverFactory
 from tests.saver.test_interruptions import conversation
+from tests.servers import Room
 from tests.turns.shapes import outline
 
 
@@ -71,6 +74,17 @@ def test_a_checkpoint_that_one_who_is_behind_stores_anew_under_its_id(make_saver
     put(second, "4", 5, "3")
     put(first, "5", 3, "4")
     check(make_saver, 3)
+
+
+def test_a_put_that_arrives_twice_leaves_the_turn_log_to_its_checkpoint(make_saver: SaverFactory, server: Room) -> None:
+    saver = make_saver()
+    put(saver, "1", 1)
+    call = BlockingDriver._call
+    with patch.object(BlockingDriver, "_call", lambda driver, script: (call(driver, script), call(driver, script))[1]):
+        put(saver, "2", 2, "1")
+    with server.client() as client:
+        assert client.hget(saver._core.layout.thread("t")[0], "th") == b"\x002"
+    check(make_saver, 2)
 
 
 def test_a_branch_from_what_the_other_has_gone_beyond(make_saver: SaverFactory) -> None:
