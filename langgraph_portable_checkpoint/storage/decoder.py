@@ -7,7 +7,6 @@ value handed out is fresh, so callers may change it. Knows nothing of keys or se
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from typing import Any, Final, Protocol
 
@@ -18,17 +17,15 @@ from .codec import (
     DICT,
     LIST,
     ValueCodec,
-    id_from_wire,
     split_entries,
 )
-from .items import BLOB, INNER, LEAF, MESSAGE, Parsed, Secrets, parse_item
+from .items import BLOB, INNER, MESSAGE, Parsed, Secrets, parse_item
 from .known import KnownMessages
 from .messages import FORESEEN_CLASSES, Prototype, copy_all, fingerprint, foreseen_of, is_heavy, name_of_taken
 from .named_media import without_names
+from .opened import Items, Opened, id_of, opened_from
 from .sequences import FANOUT, Entry, Sequenced, has_compound, levels_of
 
-OVERHEAD_BYTES: Final = 200
-UNREAD: Final = object()
 _FIRST: Final = itemgetter(0)
 _SECOND: Final = itemgetter(1)
 _PROTOTYPE: Final = attrgetter("prototype")
@@ -41,79 +38,6 @@ class Blobs(Protocol):
     def get(self, digest: bytes) -> bytes | None: ...
 
     def put(self, digest: bytes, data: bytes) -> None: ...
-
-
-class Items:
-    """Items by digest, opened or as they were stored; shared by threads; forgets the oldest beyond its budget."""
-
-    def __init__(self, budget_bytes: int) -> None:
-        self.budget_bytes = budget_bytes
-        self._items: dict[bytes, Opened | bytes] = {}
-        self._bytes = 0
-        self.get = self._items.get
-
-    def add(self, digest: bytes, item: Opened | bytes) -> None:
-        """Remember an item; an opened one takes the place of its bytes, never the other way round."""
-        known = self._items.get(digest)
-        if known.__class__ is Opened and item.__class__ is bytes:
-            return
-        self._items[digest] = item
-        if known is None:
-            self._bytes += _weight(item)
-            while self._bytes > self.budget_bytes and len(self._items) > 1:
-                self._drop_oldest()
-
-    def _drop_oldest(self) -> None:
-        try:
-            oldest = self._items.pop(next(iter(self._items)))
-        except (StopIteration, KeyError, RuntimeError):  # another thread was quicker
-            return
-        self._bytes -= _weight(oldest)
-
-
-def _weight(item: Opened | bytes) -> int:
-    return len(item) + OVERHEAD_BYTES if isinstance(item, bytes) else item.size_bytes
-
-
-@dataclass(slots=True)
-class Opened:
-    """An item, opened, with what was made of it."""
-
-    kind: int
-    refs: tuple[bytes, ...]
-    body: Any
-    size_bytes: int
-    media: tuple[bytes, ...] = ()
-    """Refs of its media; they are not among `refs`."""
-    prototype: Prototype | None = None
-    bare: Prototype | None = None
-    """The prototype of a message with media, without them."""
-    last_id: tuple[Any, str | None] = (None, None)
-    """The wire form and text of the id that it was copied under last."""
-    entries: list[Entry] | None = None
-    said: Any = UNREAD
-    """What an everyday message says, None for others; `UNREAD` until somebody asks."""
-
-
-def id_of(opened: Opened, wire: Any) -> str | None:
-    """Read the id under which a message stands, which is mostly the one under which it was read last."""
-    last = opened.last_id
-    if last[0] != wire:
-        last = opened.last_id = (wire, id_from_wire(wire))
-    return last[1]
-
-
-def opened_message(envelope: Any, prototype: Prototype, *, size_bytes: int) -> Opened:
-    """Make what opening a message without media would give, from what is known of it."""
-    return Opened(MESSAGE, (), envelope, size_bytes + OVERHEAD_BYTES, prototype=prototype)
-
-
-def _opened(parsed: Parsed, size_bytes: int) -> Opened:
-    body = parsed.body
-    wires = body[-1] if isinstance(body, list) and len(body) == {BLOB: 3, MESSAGE: 2}.get(parsed.kind) else ()
-    media = {wire[2] for wire, _ in wires if wire[0] == "media"}
-    refs = tuple(ref for ref in parsed.refs if ref not in media) if media else parsed.refs
-    return Opened(parsed.kind, refs, body, size_bytes, tuple(media))
 
 
 class NotAtHandError(Exception):
@@ -182,9 +106,7 @@ class Decoder:
         """Open an item and hold on to it for this call, whatever the shared cache forgets meanwhile."""
         if isinstance(item, bytes):
             parsed = self._parse(digest, item)
-            item = _opened(parsed, len(item) + OVERHEAD_BYTES)
-            if parsed.kind == LEAF:
-                item.entries = split_entries(parsed.body, parsed.refs, where=self.where)
+            item = opened_from(parsed, size_bytes=len(item), where=self.where)
             self.items.add(digest, item)
         self._local[digest] = item
         return item

@@ -13,10 +13,11 @@ from langgraph_portable_checkpoint.media.cache import BlobCache
 from langgraph_portable_checkpoint.media.placing import PolicyWalk
 from langgraph_portable_checkpoint.serde import DataSerializer
 from langgraph_portable_checkpoint.storage.codec import BLOB_WIRE, DICT, LIST, ValueCodec
-from langgraph_portable_checkpoint.storage.decoder import Decoder, Items, Opened
+from langgraph_portable_checkpoint.storage.decoder import Decoder
 from langgraph_portable_checkpoint.storage.encoder import Encoder, Sink
 from langgraph_portable_checkpoint.storage.items import Secrets
 from langgraph_portable_checkpoint.storage.known import KnownMessages
+from langgraph_portable_checkpoint.storage.opened import Items, Opened
 from langgraph_portable_checkpoint.storage.sequences import Entry
 
 CODEC = ValueCodec(DataSerializer(), PolicyWalk(MediaPolicy()))

@@ -16,12 +16,13 @@ from ...errors import (
     WrongServerError,
 )
 from ..codec import ValueCodec
-from ..decoder import Blobs, Decoder, Items, opened_message
+from ..decoder import Blobs, Decoder
 from ..effects import Batch, Command, MediaGet, MediaPut, Program, Script
 from ..encoder import Encoder, Sink
 from ..items import Parsed, Secrets, digest_of, pack
 from ..known import Flats, KnownMessages
 from ..layout import Layout, split_place
+from ..opened import Items, opened_message
 from ..records import CheckpointRecord, load_checkpoint, open_checkpoint
 from ..view import ThreadView, Views
 from .blobs import known_of, open_blob, seal_blob, seal_media_record, stored_digest, unpack_sealed

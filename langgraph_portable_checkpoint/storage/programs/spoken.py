@@ -8,12 +8,12 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from ...envelope.everyday import Said, said_of
 from ...envelope.model import MessageEnvelope
 from ..codec import BLOB_WIRE, LIST
-from ..decoder import UNREAD, Decoder, NotAtHandError, Opened, id_of
+from ..decoder import Decoder, NotAtHandError
 from ..effects import Program
 from ..items import MESSAGE
+from ..opened import Opened, id_of, said_by
 from ..records import CheckpointRecord, load_writes
 from ..sequences import Entry
 from ..view import ThreadView
@@ -103,7 +103,7 @@ class _Reading:
             if type(entry.wire) is list:
                 return None
             opened = self.decoder.open(entry.refs[0])
-            said = opened.said if opened.said is not UNREAD else _read_said(opened)
+            said = said_by(opened)
             if said is not None:
                 found.append(said.envelope(id_of(opened, entry.wire)))
                 continue
@@ -130,8 +130,3 @@ class _Reading:
 def _may_be_messages(wire: Any) -> bool:
     """Tell whether a value that was not stored as a list may be read back as one: a tuple, or a class of its own."""
     return wire == BLOB_WIRE or (type(wire) is list and len(wire) == 2)
-
-
-def _read_said(opened: Opened) -> Said | None:
-    said = opened.said = said_of(opened.body) if opened.kind == MESSAGE and type(opened.body) is dict else None
-    return said
