@@ -19,6 +19,7 @@ from langgraph_portable_checkpoint.envelope.fields import add_facts
 from langgraph_portable_checkpoint.envelope.model import ENVELOPE_VERSION, MessageEnvelope
 from langgraph_portable_checkpoint.envelope.origins import told_metadata
 from langgraph_portable_checkpoint.envelope.overlay import OVERLAY
+from langgraph_portable_checkpoint.envelope.parts import read_quickly
 
 _CLASSES: Final = frozenset({AIMessage, HumanMessage, SystemMessage, ToolMessage})
 _STRICT: Final = (
@@ -154,23 +155,68 @@ def said_of(stored: Mapping[str, Any]) -> Said | None:
 
 def read_text(view: Mapping[str, Any]) -> dict[str, Any] | None:
     """Read a plain view whose content is one text, with calls in `.tool_calls` only; None for any other."""
-    content, role = view.get("content"), _ROLES.get(view.get("type", ""))
-    if type(content) is not str or role is None or view.get("additional_kwargs") or view.get("invalid_tool_calls"):
+    content = view.get("content")
+    envelope = _headed(view) if type(content) is str else None
+    if envelope is None:
         return None
-    blocks: list[dict[str, Any]] = [{"type": "text", "text": content}] if content else []
+    blocks = envelope["content"]
+    if content:
+        blocks.append({"type": "text", "text": content})
     calls = view.get("tool_calls")
     if calls and not _add_calls(blocks, calls):
         return None
-    envelope: dict[str, Any] = {"v": ENVELOPE_VERSION, "role": role, "content": blocks}
-    metadata = view.get("response_metadata") or {}
-    add_facts(envelope, view, metadata)
+    return _ended(envelope, view, raw_content=content)
+
+
+def read_parts(view: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Read a plain view whose content is a list of blocks of known makes, with its calls among them; None otherwise."""
+    content = view.get("content")
+    envelope = _headed(view) if type(content) is list else None
+    if envelope is None or type(content) is not list:
+        return None
+    api, blocks = envelope.get("origin", {}).get("api"), envelope["content"]
+    for native in content:
+        block = read_quickly(native, api)
+        if block is None:
+            return None
+        blocks.append(block)
+    if not _says_all_calls(blocks, view.get("tool_calls")):
+        return None
+    return _ended(envelope, view, raw_content=None if all("raw" in block for block in blocks) else content)
+
+
+def _headed(view: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Begin the envelope of a plain view, but for its content; None where more than the view's usual fields tell it."""
+    role = _ROLES.get(view.get("type", ""))
+    if role is None or view.get("additional_kwargs") or view.get("invalid_tool_calls"):
+        return None
+    envelope: dict[str, Any] = {"v": ENVELOPE_VERSION, "role": role, "content": []}
+    add_facts(envelope, view, view.get("response_metadata") or {})
+    return envelope
+
+
+def _ended(envelope: dict[str, Any], view: Mapping[str, Any], *, raw_content: Any) -> dict[str, Any]:
     if type(view.get("id")) is str:
         envelope["id"] = view["id"]
-    envelope["raw_content"] = content
+    if raw_content is not None:
+        envelope["raw_content"] = raw_content
+    metadata = view.get("response_metadata")
     rest = left(told_metadata(envelope, metadata)) if metadata else None
     if rest:
         envelope["extras"] = {"response_metadata": rest}
     return envelope
+
+
+def _says_all_calls(blocks: list[dict[str, Any]], calls: Any) -> bool:
+    """Tell whether blocks hold all that `.tool_calls` does, each once and with the same arguments."""
+    if not calls:
+        return True
+    said = {block.get("id"): block for block in blocks if block["type"] == "tool_call"}
+    for call in calls:
+        block = said.pop(call["id"], None) if type(call) is dict and type(call.get("id")) is str else None
+        if block is None or block["args"] != call.get("args"):
+            return False
+    return True
 
 
 def left(told: Mapping[str, Any]) -> dict[str, Any]:

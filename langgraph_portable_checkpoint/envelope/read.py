@@ -15,20 +15,13 @@ from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage
 
-from langgraph_portable_checkpoint.envelope.citations import with_annotations
-from langgraph_portable_checkpoint.envelope.entries import Entry, spelled_arguments
-from langgraph_portable_checkpoint.envelope.everyday import left, packed_view, read_said, read_text
+from langgraph_portable_checkpoint.envelope.everyday import left, packed_view, read_parts, read_said, read_text
 from langgraph_portable_checkpoint.envelope.fields import Reading, read_fields
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
-from langgraph_portable_checkpoint.envelope.natives import KINDS
-from langgraph_portable_checkpoint.envelope.natives.apis import is_native
 from langgraph_portable_checkpoint.envelope.overlay import overlaid, overlay_of
+from langgraph_portable_checkpoint.envelope.parts import finished
 from langgraph_portable_checkpoint.envelope.plain import plain_dump
 
-_STREAMING: Final = frozenset({"index", "partial_json"})
-_SDK_NULLS: Final = ("caller", "toolset_name")
-_WHOLE_KINDS: Final = {"tool_use": "tool_use", "rs": "rs", "rs2": "rs"}
-"""The kind of the block that a merged stream stands for."""
 _PLACES: Final = ("additional_kwargs", "response_metadata")
 
 
@@ -62,8 +55,8 @@ def read_plain(message: BaseMessage) -> MessageEnvelope | None:
 
 
 def _read_view(view: Mapping[str, Any]) -> MessageEnvelope:
-    text = read_text(view)
-    return _read_any_view(view) if text is None else cast(MessageEnvelope, text)
+    said = read_text(view) or read_parts(view)
+    return _read_any_view(view) if said is None else cast(MessageEnvelope, said)
 
 
 def _read_any_view(view: Mapping[str, Any]) -> MessageEnvelope:
@@ -71,7 +64,9 @@ def _read_any_view(view: Mapping[str, Any]) -> MessageEnvelope:
     _repair_args(reading, view)
     for block, extra, value in reading.beside:
         block["extras"] = {**block.get("extras", {}), extra: value}
-    content = [_finished(reading, block) for block in reading.blocks]
+    api = reading.envelope.get("origin", {}).get("api")
+    natives = [reading.natives.get(id(block), (None, None)) for block in reading.blocks]
+    content = [finished(block, *native, api=api) for block, native in zip(reading.blocks, natives, strict=True)]
     envelope = {**reading.envelope, "content": content}
     if isinstance(view.get("id"), str):
         envelope["id"] = view["id"]
@@ -96,36 +91,6 @@ def _repair_args(reading: Reading, view: Mapping[str, Any]) -> None:
             block["args"] = args
             block.pop("arguments", None)
             reading.natives.pop(id(block), None)
-
-
-def _finished(reading: Reading, block: dict[str, Any]) -> dict[str, Any]:
-    native, entry = reading.natives.get(id(block), (None, None))
-    streamed = isinstance(native, dict) and not _STREAMING.isdisjoint(native)
-    if streamed and "extras" in block:
-        rest = {key: value for key, value in block["extras"].items() if key not in _STREAMING}
-        block = {key: value for key, value in block.items() if key != "extras"} | ({"extras": rest} if rest else {})
-    if streamed and block["type"] != "non_standard":
-        block = {key: value for key, value in block.items() if key != "index"}
-    block = with_annotations(block)
-    if isinstance(entry, str) and block["type"] == "tool_call":
-        block = {**block, **spelled_arguments(block, entry)}
-    raw = _raw(native, entry, api=reading.envelope.get("origin", {}).get("api"), block=block)
-    return block if raw is None else {**block, "raw": raw}
-
-
-def _raw(native: Any, entry: Entry | None, *, api: str | None, block: Mapping[str, Any]) -> Any:
-    """The native block where its API takes it; a merged stream's is cleaned of what only streaming put there."""
-    if native is None or entry is None or isinstance(entry, bytes):
-        return None
-    if isinstance(entry, str) and ".streamed" in entry:
-        whole = _WHOLE_KINDS.get(entry.split(".")[0])
-        native = KINDS[whole].write(block) if whole and block["type"] != "invalid_tool_call" else None
-    elif not is_native(entry, native, api):
-        return None
-    if not isinstance(native, dict):
-        return None
-    # merging a stream, or dumping an SDK's response object, put more into a block than the API gave
-    return {k: value for k, value in native.items() if k != "index" and (value is not None or k not in _SDK_NULLS)}
 
 
 def _extras(reading: Reading) -> dict[str, Any]:

@@ -33,6 +33,10 @@ class Kind:
     """`write` undoes `read` by construction, so it needs no proof."""
     flat: tuple[str, ...] = ()
     """The native keys, in the kind's order, where that is so for every block that has no other keys."""
+    by_keys: bool = False
+    """Which blocks it reads, and where their values go, is told by their `type`, their keys and the values' types."""
+    needs: frozenset[str] = frozenset()
+    """Native keys without which it reads no block."""
 
     def code_of(self, native: dict[str, Any]) -> str | None:
         """Return the `order_code` of a native block that was read, without writing it; None where that is not known."""
@@ -74,7 +78,7 @@ def table_kind(
         fields: Native path to neutral path, dotted, in the native's own key order; the first one is required.
         constants: Native paths with the one value they have in this kind (`type`, nested `source.type`).
         fixed: Neutral keys that this kind implies and the native does not spell.
-        accepts: Refuses the neutral block by False.
+        accepts: Refuses the neutral block by False, for its keys or the types of its values.
         after_read: Refines the neutral block; None refuses it.
         before_write: Undoes `after_read`.
     """
@@ -97,7 +101,15 @@ def table_kind(
     def write(block: Mapping[str, Any]) -> Native:
         return layout.write(dict(block) if before_write is None else before_write(dict(block)))
 
-    return Kind(name, read, write, _tree(path.native for path in paths), flat=flat)
+    return Kind(
+        name,
+        read,
+        write,
+        _tree(path.native for path in paths),
+        flat=flat,
+        by_keys=bool(flat) and (constants or {}).keys() <= {"type"},
+        needs=frozenset(path.native[0] for path in layout.required),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def _read_string(native: Native) -> dict[str, Any] | None:
     return {"type": "text", "text": native} if isinstance(native, str) else None
 
 
-STANDARD: Final = Kind("v1", _read_standard, _write_standard, exact=True)
+STANDARD: Final = Kind("v1", _read_standard, _write_standard, exact=True, by_keys=True)
 STRING: Final = Kind("str", _read_string, lambda block: block["text"], exact=True)
 VERBATIM: Final = Kind("any", lambda native: {"type": "non_standard", "value": native}, lambda block: block["value"])
 
