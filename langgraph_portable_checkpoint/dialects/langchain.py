@@ -19,7 +19,7 @@ from ..errors import MalformedHistoryError
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
 from .langchain_read import everyday_envelope
 from .langchain_write import everyday_dict
-from .plain_values import plain_or_told
+from .plain_values import is_everyday, plain_or_told
 from .problems import Problems
 from .report import Placed, Report
 
@@ -87,9 +87,10 @@ class LangChain:
             if everyday is not None:
                 found.append(everyday)
                 continue
-            (message,) = messages_to_dict([write_message(_jsonable(placed.envelope))])
+            plain = is_everyday(placed.envelope)
+            (message,) = messages_to_dict([write_message(placed.envelope if plain else _jsonable(placed.envelope))])
             tell = partial(report.add, "L1", "downgraded", action="made values plain that JSON cannot hold", at=placed)
-            found.append(plain_or_told(message, tell))
+            found.append(message if plain else plain_or_told(message, tell))
         return {"messages": found}
 
     def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:

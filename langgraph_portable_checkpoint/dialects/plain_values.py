@@ -36,7 +36,9 @@ def is_everyday(value: Any, *, depth: int = 20) -> bool:
         return bool(value.isascii())
     if kind is dict:
         for key, item in value.items():
-            if type(key) is not str or not key.isascii() or depth == 0 or not is_everyday(item, depth=depth - 1):
+            if type(key) is not str or not key.isascii() or depth == 0:
+                return False
+            if not (item.isascii() if type(item) is str else is_everyday(item, depth=depth - 1)):
                 return False
         return True
     if kind is list:

@@ -20,12 +20,11 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from langgraph_portable_checkpoint.envelope.everyday import packed_view
 from langgraph_portable_checkpoint.envelope.fields import CALL_TYPES, OPENAI_ROLE
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.origins import write_metadata
 from langgraph_portable_checkpoint.envelope.overlay import OVERLAY, difference, seal
-from langgraph_portable_checkpoint.envelope.read import read_message
+from langgraph_portable_checkpoint.envelope.read import read_message, read_plain
 
 _Block = Mapping[str, Any]
 _Content = str | list[Any]
@@ -66,7 +65,8 @@ def write_message(envelope: MessageEnvelope) -> BaseMessage:
 
 
 def _overlay(message: BaseMessage, envelope: MessageEnvelope) -> dict[str, Any]:
-    found = read_message(message)
+    plain = read_plain(message)
+    found = plain or read_message(message)
     heads = {key: value for key, value in envelope.items() if key not in _NO_HEADS}
     theirs = {key: value for key, value in found.items() if key not in _NO_HEADS}
     if "raw_content" not in heads:
@@ -81,7 +81,7 @@ def _overlay(message: BaseMessage, envelope: MessageEnvelope) -> dict[str, Any]:
         **({"envelope": changes} if changes else {}),
         **({"blocks": blocks} if any(block is not None for block in blocks) else {}),
     }
-    return {"of": seal(packed_view(message) or message.model_dump()), **overlay} if overlay else {}
+    return {"of": seal(message.__dict__ if plain else message.model_dump()), **overlay} if overlay else {}
 
 
 _NO_HEADS: Final = ("v", "content", "state")
