@@ -64,6 +64,8 @@ def decode(value: str | bytes, encoded: Encoded) -> bytes | None:
     if isinstance(value, bytes):
         return value
     payload = value[len(encoded.prefix) :] if encoded.prefix else value
+    if encoded.encoding == "data-url" and _is_urlsafe(payload):
+        return None  # RFC 2397 knows the standard alphabet alone, and so does `encode`
     return _decode_canonical(payload, urlsafe=encoded.encoding == "base64url")
 
 

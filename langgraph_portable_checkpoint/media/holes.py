@@ -90,9 +90,15 @@ class Hole:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Missing:
-    """The answer of a resolver that has no bytes: the part becomes a placeholder with this text."""
+    """The answer of a resolver that has no bytes: the part becomes a placeholder with this text.
+
+    Attributes:
+        text: What is read.
+        home: The thread for which the placeholder goes on standing for the medium; None where it is a text and no more.
+    """
 
     text: str
+    home: bytes | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

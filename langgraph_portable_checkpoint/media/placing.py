@@ -23,9 +23,9 @@ class PolicyWalk:
         self.policy = policy
         self.known = KnownLeaves()
 
-    def take_out(self, value: Any) -> Taken:
+    def take_out(self, value: Any, home: bytes | None = None) -> Taken:
         """Take media and nested messages out of a value, and say what was stripped; the very same object if nothing."""
-        return take_out(value, self.policy, known=self.known)
+        return take_out(value, self.policy, known=self.known, home=home)
 
     def fill(self, value: Any, holes: Sequence[Hole], resolve: Callable[[Hole], Any]) -> Any:
         """Put them back."""
@@ -55,9 +55,9 @@ class PolicyWalk:
         """Make the media table's record of bytes whose digest is known."""
         return new_record(data, mime_type, digest=sha256, store=store, ref=ref).to_wire()
 
-    def placeholder(self, hole: Hole, *, reference: bool = False) -> Missing:
+    def placeholder(self, hole: Hole, *, reference: bool = False, home: bytes | None = None) -> Missing:
         """Give what stands for media that is not there, or, as a `reference`, that was not asked for."""
-        return Missing(_reference(hole) if reference else unavailable_text(hole.mime_type, hole.size_bytes))
+        return Missing(_reference(hole) if reference else unavailable_text(hole.mime_type, hole.size_bytes), home)
 
 
 def _reference(hole: Hole) -> str:

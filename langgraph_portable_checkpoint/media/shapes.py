@@ -77,7 +77,7 @@ def recognise(leaf: str | bytes, enclosing: Enclosing, *, min_bytes: int) -> Fou
     encoded = measure(leaf)
     if encoded.size_bytes < max(min_bytes, 1):
         return None
-    named = _is_named(encoded, enclosing)
+    named = is_named(encoded, enclosing)
     if not named and encoded.encoding.startswith("base64") and encoded.size_bytes < UNNAMED_MIN_BYTES:
         return None
     first = head(leaf, encoded)
@@ -104,7 +104,8 @@ def placeholder_part(block: Mapping[Any, Any], text: str) -> dict[str, Any]:
     return {"type": native, "text": text}
 
 
-def _is_named(encoded: Encoded, enclosing: Enclosing) -> bool:
+def is_named(encoded: Encoded, enclosing: Enclosing) -> bool:
+    """Tell whether a leaf stands where parts have their media, so that the whole part stands for it."""
     if not enclosing:
         return False
     key, holder = enclosing[-1]

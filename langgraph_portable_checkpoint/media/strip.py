@@ -28,18 +28,19 @@ class Taken(NamedTuple):
     """What was stripped, or was too large to stay inline; `message` is the caller's to add."""
 
 
-def take_out(value: Any, policy: MediaPolicy, *, known: KnownLeaves | None = None) -> Taken:
+def take_out(value: Any, policy: MediaPolicy, *, known: KnownLeaves | None = None, home: bytes | None = None) -> Taken:
     """Take media and nested messages out of a value as the policy says, without changing it.
 
     Args:
         value: See `walk.punch`.
         policy: What to do with each medium.
         known: See `walk.punch`.
+        home: See `walk.punch`.
 
     Raises:
         MediaTooLargeError: a medium exceeds the policy's max_bytes.
     """
-    punched, holes = punch(value, select=policy.select, min_bytes=policy.look_from_bytes, known=known)
+    punched, holes = punch(value, select=policy.select, min_bytes=policy.look_from_bytes, known=known, home=home)
     reports = tuple(_report(hole, policy) for hole in holes if _reason(hole, policy))
     stripped = [hole for hole in holes if _reason(hole, policy) == "stripped"]
     if stripped:
@@ -78,7 +79,11 @@ def _report(hole: Hole, policy: MediaPolicy) -> MediaReport:
     reason = _reason(hole, policy)
     source = "preserve_media" if reason == "stripped" and not policy.preserve_media else None
     return MediaReport(
-        reason=reason, mime_type=hole.mime_type, size_bytes=hole.size_bytes, sha256=hole.sha256().hex(), source=source
+        reason=reason,
+        mime_type=hole.mime_type,
+        size_bytes=hole.size_bytes,
+        sha256=hole.sha256().hex() if hole.data is not None else None,
+        source=source,
     )
 
 

@@ -28,7 +28,22 @@ from langgraph.types import Command, Interrupt, Overwrite, Send
 from langgraph_portable_checkpoint.media.encodings import Encoded, decode, encode
 from langgraph_portable_checkpoint.media.holes import Hole, Missing, Path, Step, Unloaded, corrupt
 from langgraph_portable_checkpoint.media.leaves import WORTH_REMEMBERING_BYTES, KnownLeaves, Leaf
-from langgraph_portable_checkpoint.media.shapes import Found, is_media_part, placeholder_part, recognise
+from langgraph_portable_checkpoint.media.shapes import (
+    Enclosing,
+    Found,
+    is_media_part,
+    is_named,
+    placeholder_part,
+    recognise,
+)
+from langgraph_portable_checkpoint.media.stand_ins import (
+    StandIn,
+    Standing,
+    part_behind,
+    restored,
+    standing_bytes,
+    stands_for,
+)
 
 DEFAULT_MIN_BYTES: Final = 2048
 
@@ -47,7 +62,12 @@ Resolve = Callable[[Hole], bytes | BaseMessage | Missing | Unloaded]
 
 
 def punch(
-    value: Any, *, select: Select, min_bytes: int = DEFAULT_MIN_BYTES, known: KnownLeaves | None = None
+    value: Any,
+    *,
+    select: Select,
+    min_bytes: int = DEFAULT_MIN_BYTES,
+    known: KnownLeaves | None = None,
+    home: bytes | None = None,
 ) -> Punched:
     """Take media and nested messages out of a value, without changing it.
 
@@ -60,6 +80,7 @@ def punch(
         select: The policy's decision per leaf; may raise to refuse the whole value.
         min_bytes: Smaller leaves are not looked at.
         known: Remembers what long leaves decode to, from one call to the next.
+        home: The thread whose media the value's stand-ins become holes for again, without their bytes; others stay.
 
     Returns:
         The very same object and `()` when nothing was found.
@@ -67,7 +88,7 @@ def punch(
     try:
         if not _may_hold(value, min_bytes):
             return Punched(value, ())
-        walk = _Walk(select, min_bytes, known)
+        walk = _Walk(select, min_bytes, known, home)
         return Punched(walk.visit(value, (), ()), tuple(walk.holes))
     except RecursionError:
         return Punched(value, ())
@@ -128,16 +149,18 @@ def _may_hold(node: Any, floor: int) -> bool:
     elif kind is list or kind is tuple:
         children = node
     elif kind is str or kind is bytes:
-        return len(node) >= floor
+        return len(node) >= floor or (kind is bytes and stands_for(node) is not None)
     elif kind in _ATOMS:
         return False
+    elif kind is StandIn:
+        return True
     else:
         return BaseMessage in kind.__mro__ or any(
             _may_hold(getattr(node, field), floor) for field in _WRAPPED_FIELDS.get(kind, ())
         )
     for child in children:
         kind = type(child)
-        if kind is str or kind is bytes:
+        if kind is str:
             if len(child) >= floor:
                 return True
         elif kind not in _ATOMS and _may_hold(child, floor):
@@ -148,18 +171,22 @@ def _may_hold(node: Any, floor: int) -> bool:
 class _Walk:
     """One pass over a value; collects holes and returns the copy that lacks them."""
 
-    def __init__(self, select: Select, min_bytes: int, known: KnownLeaves | None) -> None:
+    def __init__(self, select: Select, min_bytes: int, known: KnownLeaves | None, home: bytes | None) -> None:
         self.select = select
         self.known = known
+        self.home = home
         self.min_bytes = min_bytes
         self.holes: list[Hole] = []
 
-    def visit(self, node: Any, path: Path, enclosing: tuple[tuple[str, Mapping[Any, Any]], ...]) -> Any:
+    def visit(self, node: Any, path: Path, enclosing: Enclosing) -> Any:
         kind = type(node)
-        if kind is str or kind is bytes:
+        if kind is str or kind is bytes or kind is StandIn:
             return self._leaf(node, path, enclosing)
         changes: dict[Step, Any] = {}
         if kind is dict:
+            standing = part_behind(node)
+            if standing is not None and standing.home == self.home:
+                return self._part_again(node, standing, path)
             for step, key, child in _entries(node):
                 named = (*enclosing, (key, node)) if isinstance(key, str) else ()
                 self._into(changes, step, child, (*path, step), named)
@@ -182,7 +209,15 @@ class _Walk:
             if visited is not child:
                 changes[step] = visited
 
-    def _leaf(self, leaf: str | bytes, path: Path, enclosing: tuple[tuple[str, Mapping[Any, Any]], ...]) -> Any:
+    def _part_again(self, block: Mapping[Any, Any], standing: Standing, path: Path) -> Any:
+        part = len(path) if path and isinstance(path[-1], int) else None
+        self.holes += [dataclasses.replace(hole, path=path + hole.path, part=part) for hole in standing.holes]
+        return restored(block, standing)
+
+    def _leaf(self, leaf: str | bytes, path: Path, enclosing: Enclosing) -> Any:
+        standing = stands_for(leaf)
+        if standing is not None:
+            return self._leaf_again(leaf, standing, path, enclosing)
         if len(leaf) < self.min_bytes:
             return leaf
         found = recognise(leaf, enclosing, min_bytes=self.min_bytes)
@@ -192,6 +227,14 @@ class _Walk:
         if decoded is None:
             return leaf
         self.holes.append(_media_hole(found, decoded, path, enclosing))
+        return None
+
+    def _leaf_again(self, leaf: str | bytes, standing: Standing, path: Path, enclosing: Enclosing) -> Any:
+        if standing.home != self.home or standing.part is not None:
+            return leaf
+        (hole,) = standing.holes
+        named = is_named(Encoded(hole.encoding, hole.prefix, hole.size_bytes), enclosing)
+        self.holes.append(dataclasses.replace(hole, path=path, part=_part_of(path, enclosing, named=named)))
         return None
 
     def _decoded(self, leaf: str | bytes, encoded: Encoded) -> Leaf | None:
@@ -205,11 +248,15 @@ class _Walk:
         return Leaf(leaf, data) if remember is None else remember.add(leaf, data)
 
 
-def _media_hole(found: Found, leaf: Leaf, path: Path, enclosing: Sequence[tuple[str, Mapping[Any, Any]]]) -> Hole:
+def _part_of(path: Path, enclosing: Enclosing, *, named: bool) -> int | None:
     outermost = len(path) - len(enclosing)
-    whole = found.named and outermost > 0 and isinstance(path[outermost - 1], int) and is_media_part(enclosing[0][1])
+    whole = named and outermost > 0 and isinstance(path[outermost - 1], int) and is_media_part(enclosing[0][1])
+    return outermost if whole else None
+
+
+def _media_hole(found: Found, leaf: Leaf, path: Path, enclosing: Enclosing) -> Hole:
     encoding, prefix, _ = found.encoded
-    part = outermost if whole else None
+    part = _part_of(path, enclosing, named=found.named)
     return Hole("media", path, encoding, prefix, found.mime_type, len(leaf.data), part, leaf.data, leaf=leaf)
 
 
@@ -251,26 +298,45 @@ def _rebuilt_wrapper(node: Any, changes: Mapping[Any, Any]) -> Any:
 class _Filling(NamedTuple):
     path: Path
     put: Callable[[Any], Any]
+    hole: Hole | None = None
+    missing: Missing | None = None
+    """Set where a placeholder takes the place, which may go on standing for what was there."""
 
 
 def _filling(hole: Hole, content: bytes | BaseMessage | Missing | Unloaded) -> _Filling:
     if isinstance(content, Missing):
-        return _placeholder(hole, content.text)
+        return _placeholder(hole, content)
     if isinstance(content, Unloaded):
         return _reference(hole, dict(content.media))
     if isinstance(content, bytes) and hole.kind == "media":
         whole = encode(content, hole.encoding, hole.prefix)
-        return _Filling(hole.path, lambda _: whole)
+        return _Filling(hole.path, lambda _: whole, hole)
     if isinstance(content, BaseMessage) and hole.kind == "message":
         return _Filling(hole.path, lambda _: content)
     raise TypeError(f"the resolver answered {type(content).__name__} for a {hole.kind} hole")
 
 
-def _placeholder(hole: Hole, text: str) -> _Filling:
+def _placeholder(hole: Hole, missing: Missing) -> _Filling:
+    text, home = missing.text, missing.home
     if hole.part is not None:
-        return _Filling(hole.path[: hole.part], lambda block: placeholder_part(block, text))
-    plain: str | bytes = text.encode() if hole.encoding == "bytes" else text
-    return _Filling(hole.path, lambda _: plain)
+        return _Filling(hole.path[: hole.part], lambda block: placeholder_part(block, text), hole, missing)
+    if home is None:
+        plain: str | bytes = text.encode() if hole.encoding == "bytes" else text
+    else:
+        standing = Standing(home, None, (dataclasses.replace(hole, path=(), part=None),))
+        plain = standing_bytes(text, standing) if hole.encoding == "bytes" else StandIn(text, standing)
+    return _Filling(hole.path, lambda _: plain, hole)
+
+
+def _instead(node: Any, first: _Filling, fillings: Sequence[_Filling], depth: int) -> Any:
+    """Put what takes the place of a node; a placeholder of a part stands for all the media that the part held."""
+    home = first.missing.home if first.missing is not None else None
+    holes = [each.hole for each in fillings if each.hole is not None and each.hole.kind == "media"]
+    if first.missing is None or home is None or len(holes) < len(fillings):
+        return first.put(node)
+    within = tuple(dataclasses.replace(hole, path=hole.path[depth:], part=None) for hole in holes)
+    bare = _fill(node, [_Filling(hole.path, lambda _: None) for hole in within], 0)
+    return placeholder_part(node, StandIn(first.missing.text, Standing(home, bare, within)))
 
 
 def _reference(hole: Hole, media: dict[str, Any]) -> _Filling:
@@ -284,7 +350,7 @@ def _fill(node: Any, fillings: Sequence[_Filling], depth: int) -> Any:
     """Rebuild a node in one pass: placeholders of whole parts win over what lies inside them."""
     for filling in fillings:
         if len(filling.path) == depth:
-            return filling.put(node)
+            return _instead(node, filling, fillings, depth)
     below: dict[Step, list[_Filling]] = {}
     for filling in fillings:
         below.setdefault(filling.path[depth], []).append(filling)

@@ -57,8 +57,11 @@ class Hole(Protocol):
 class Walk(Protocol):
     """The media room, as storage sees it."""
 
-    def take_out(self, value: Any) -> Any:
-        """Take media and nested messages out of a value: its `value`, `holes` and `reports` (wire forms)."""
+    def take_out(self, value: Any, home: bytes | None = None) -> Any:
+        """Take media and nested messages out of a value: its `value`, `holes` and `reports` (wire forms).
+
+        What stands for media of the thread `home` becomes holes without data.
+        """
 
     def fill(self, value: Any, holes: Sequence[Any], resolve: Callable[[Any], Any]) -> Any:
         """Put them back."""
@@ -74,8 +77,8 @@ class Walk(Protocol):
     def fill_message(self, message: Any, holes: Sequence[Any], resolve: Callable[[Any], Any]) -> Any:
         """Put media into a message that was decoded without them; None when that is not possible."""
 
-    def placeholder(self, hole: Any, *, reference: bool = False) -> Any:
-        """Give what stands for media that is not there, or that was not asked for."""
+    def placeholder(self, hole: Any, *, reference: bool = False, home: bytes | None = None) -> Any:
+        """Give what stands for media that is not there, or that was not asked for: for those of the thread `home`."""
 
 
 class ValueCodec:

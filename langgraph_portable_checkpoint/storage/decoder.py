@@ -20,8 +20,7 @@ from .codec import (
     split_entries,
 )
 from .items import BLOB, INNER, MESSAGE, Parsed, Secrets, parse_item
-from .known import KnownMessages
-from .messages import FORESEEN_CLASSES, Prototype, copy_all, fingerprint, foreseen_of, is_heavy, name_of_taken
+from .messages import FORESEEN_CLASSES, Prototype, copy_all, foreseen_of
 from .named_media import without_names
 from .opened import Items, Opened, id_of, opened_from
 from .sequences import FANOUT, Entry, Sequenced, has_compound, levels_of
@@ -53,7 +52,7 @@ class Decoder:
         items: The shared cache.
         fetched: Raw items that came with this call.
         blobs: The shared cache of media.
-        known: Learns of messages handed out with texts in the place of media.
+        home: The thread and its generation: for these, such texts go on standing for the media.
         where: What error messages call the thread.
     """
 
@@ -66,7 +65,7 @@ class Decoder:
         fetched: dict[bytes, bytes],
         blobs: Blobs,
         where: str,
-        known: KnownMessages | None = None,
+        home: bytes | None = None,
     ) -> None:
         self.codec = codec
         self.secrets = secrets
@@ -77,10 +76,9 @@ class Decoder:
         self.lost: dict[bytes, str] = {}
         """Media that cannot be had, and why."""
         self.where = where
-        self.known = known
+        self.home = home
         self.hydrate = True
         """Whether media are put in; else texts that name them."""
-        self._substituted = False
         self.final = False
         """Whether all that can be had is at hand; until then, what is not there raises NotAtHandError."""
         self._local: dict[bytes, Opened] = {}
@@ -304,8 +302,7 @@ class Decoder:
                 raise NotAtHandError
             if data is not None:
                 return data
-            self._substituted = True
-            return self.codec.walk.placeholder(hole, reference=not self.hydrate)
+            return self.codec.walk.placeholder(hole, reference=not self.hydrate, home=self.home)
 
         return holes, resolve
 
@@ -316,7 +313,7 @@ class Decoder:
             return opened.prototype.copy(message_id)
         if opened.bare is not None:
             envelope, wires = opened.body
-            filled = self._filled(opened.bare.copy(message_id), wires, digest)
+            filled = self._filled(opened.bare.copy(message_id), wires)
             return self._whole_message(envelope, wires, message_id) if filled is None else filled
         return self._first_message(opened, digest, message_id)
 
@@ -326,7 +323,7 @@ class Decoder:
             what = f"message {digest.hex()}"
             raise CorruptRecordError(what, where=self.where, reason=f"it is an item of kind {opened.kind}")
         if isinstance(opened.body, list):
-            return self._first_with_media(opened, digest, message_id)
+            return self._first_with_media(opened, message_id)
         made = self._fitting(self.codec.message_fields, opened.body, message_id)
         opened.prototype = self._foreseen(*made)
         if opened.prototype is not None:
@@ -336,11 +333,11 @@ class Decoder:
             opened.prototype = Prototype.of(message)
         return message
 
-    def _first_with_media(self, opened: Opened, digest: bytes, message_id: str | None) -> Any:
+    def _first_with_media(self, opened: Opened, message_id: str | None) -> Any:
         envelope, wires = opened.body
         message = self._fitting(self.codec.load_message, without_names(envelope, wires), message_id)
         fits = self.codec.native and Prototype.fits(message)
-        filled = self._filled(message, wires, digest) if fits else None
+        filled = self._filled(message, wires) if fits else None
         if filled is None:
             return self._whole_message(envelope, wires, message_id)
         opened.bare = Prototype.of(message)
@@ -350,25 +347,10 @@ class Decoder:
         kind = FORESEEN_CLASSES.get((module, name)) if self.codec.foresees else None
         return None if kind is None else foreseen_of(kind, fields)
 
-    def _name(self, message: Any) -> bytes | None:
-        if not is_heavy(message):
-            return fingerprint(message)
-        taken = self.codec.walk.take_out(message.model_dump())
-        return name_of_taken(message, taken.value, taken.holes)
-
-    def _filled(self, message: Any, wires: list[Any], digest: bytes) -> Any:
-        """Put media into a message decoded without them; None when it has to be made from its fields.
-
-        A message that stands for one with media that were not read keeps standing for it when it is written again.
-        """
+    def _filled(self, message: Any, wires: list[Any]) -> Any:
+        """Put media into a message decoded without them; None when it has to be made from its fields."""
         holes, resolve = self._holes(wires)
-        self._substituted = False
-        filled = self.codec.walk.fill_message(message, holes, resolve)
-        if filled is not None and self._substituted and self.known is not None:
-            name = self._name(filled)
-            if name is not None:
-                self.known.add(name, digest)
-        return filled
+        return self.codec.walk.fill_message(message, holes, resolve)
 
     def _fitting(self, make: Callable[..., Any], *parts: Any) -> Any:
         try:

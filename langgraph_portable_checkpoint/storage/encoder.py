@@ -6,7 +6,7 @@ its bytes back. Knows nothing of keys, records or servers; see `codec` for the w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -53,6 +53,8 @@ class Sink:
     """By ref."""
     records: list[dict[str, Any]] = field(default_factory=list)
     """What the media table says of them, once it is known where they go."""
+    gone: set[bytes] = field(default_factory=set)
+    """Media that these items name, and of which it is known that nobody has them."""
     foreseen: dict[bytes, tuple[Any, Prototype]] = field(default_factory=dict)
     """By digest, the envelopes among these items that need not be opened to know what they will be read as."""
     reports: list[dict[str, Any]] = field(default_factory=list)
@@ -60,7 +62,7 @@ class Sink:
 
     def builds_on(self, refs: Iterable[bytes], inherited: Iterable[bytes] = ()) -> bytes:
         """Name what must be in the server already for these refs to mean something, beside what is inherited."""
-        return b"".join(self.refs.union(refs).difference(self.items, self.media, inherited))
+        return b"".join(self.refs.union(refs).difference(self.items, self.media, self.gone, inherited))
 
 
 class Encoder:
@@ -72,6 +74,8 @@ class Encoder:
         known: Messages encoded before; is added to.
         sink: Receives every item the entries name that is not known to be stored.
         stored: Digests known to be in the server.
+        home: The thread and its generation, whose media may have texts that stand for them.
+        lost: Its media that a read could not get.
     """
 
     def __init__(
@@ -82,12 +86,20 @@ class Encoder:
         known: KnownMessages,
         stored: set[bytes],
         sink: Sink,
+        home: bytes | None = None,
+        lost: Container[bytes] = (),
     ) -> None:
         self.codec = codec
         self.secrets = secrets
         self.known = known
         self.stored = stored
         self.sink = sink
+        self.home = home
+        self.lost = lost
+        self._stood = False
+        """Whether something in the last message stands for a medium."""
+        self._unnamed = False
+        """Whether that was so of a message whose name, and place in a flat form, is that of the text."""
 
     def channel(self, name: str, value: Any, previous: Sequenced | None = None) -> tuple[Entry, Sequenced | None]:
         """Encode a channel's value.
@@ -152,8 +164,9 @@ class Encoder:
         if flat is None:
             return *self.channel(name, value, previous), None
         try:
+            self._unnamed = False
             entries += [self.message(message) for message in value[len(entries) :]]
-            return *self._sequence(entries, previous or EMPTY, LIST), flat
+            return *self._sequence(entries, previous or EMPTY, LIST), None if self._unnamed else flat
         except MediaTooLargeError:
             raise
         except _REFUSALS as error:
@@ -178,7 +191,7 @@ class Encoder:
         return self._sequence(entries, previous, DICT)
 
     def _take_out(self, value: Any, message_id: Any = None) -> tuple[Any, Sequence[Any]]:
-        taken = self.codec.walk.take_out(value)
+        taken = self.codec.walk.take_out(value, self.home)
         self._tell([report.to_wire() for report in taken.reports], message_id)
         return taken.value, taken.holes
 
@@ -237,6 +250,11 @@ class Encoder:
         return wires, tuple(refs)
 
     def _media(self, hole: Any) -> bytes:
+        if hole.data is None:
+            self._stood = True
+            if hole.ref in self.lost:
+                self.sink.gone.add(hole.ref)
+            return bytes(hole.ref)
         digest = sha256_of(hole)
         ref = media_ref(digest, self.secrets.key)
         if ref not in self.stored:
@@ -265,8 +283,11 @@ class Encoder:
                 self._tell(self.known.told[digest], message.id)
             return Entry(None, (digest,))
         before = len(self.sink.reports)
+        self._stood = False
         entry = self._new_message(message, taken)
-        if name is not None and entry.wire is None:
+        unnamed = self._stood and taken is None
+        self._unnamed = self._unnamed or unnamed
+        if name is not None and entry.wire is None and not unnamed:
             self._remember(name, entry.refs[0])
             if len(self.sink.reports) > before:
                 self.known.tell(entry.refs[0], self.sink.reports[before:])
@@ -288,7 +309,7 @@ class Encoder:
             self.known.send(digest, self.sink.items[digest])
 
     def _heavy_name(self, message: BaseMessage) -> bytes | None:
-        taken = self.codec.walk.take_out(message.model_dump())
+        taken = self.codec.walk.take_out(message.model_dump(), self.home)
         return name_of_taken(message, taken.value, taken.holes)
 
     def _new_message(self, message: BaseMessage, taken: tuple[Any, Sequence[Any]] | None) -> Entry:

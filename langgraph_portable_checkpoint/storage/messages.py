@@ -81,11 +81,17 @@ _LIGHT_BLOCKS: Final = frozenset(
 
 
 def is_heavy(message: BaseMessage) -> bool:
-    """Tell whether a message may hold media, so that its fields are too long to be compared whole at every step."""
+    """Tell whether a message may hold media, so that its fields are too long to be compared whole at every step.
+
+    So may one with a text that is more than its characters: it may stand for a medium.
+    """
     content = message.content
     if type(content) is not list:
         return isinstance(content, str) and len(content) > HEAVY_TEXT
-    return any(type(block) is dict and block.get("type") not in _LIGHT_BLOCKS for block in content)
+    return any(
+        type(block) is dict and (block.get("type") not in _LIGHT_BLOCKS or type(block.get("text", "")) is not str)
+        for block in content
+    )
 
 
 def name_of_taken(message: BaseMessage, fields: Any, holes: Sequence[Any]) -> bytes | None:
@@ -101,7 +107,7 @@ def name_of_taken(message: BaseMessage, fields: Any, holes: Sequence[Any]) -> by
         if hole.kind != "media":
             return None
         name.update(repr((hole.path, hole.encoding, hole.prefix)).encode())
-        name.update(sha256_of(hole))
+        name.update(hole.ref if hole.data is None else sha256_of(hole))
     return name.digest()
 
 

@@ -174,13 +174,21 @@ class Core:
             fetched=fetched,
             blobs=self.blobs,
             where=f"thread {thread_id!r}",
-            known=view.known,
+            home=view.generation,
         )
 
     def encoder(self, view: ThreadView, sink: Sink, codec: ValueCodec | None = None) -> Encoder:
         """Make an encoder for a thread; one with a codec of its own does not rely on what was encoded before."""
         known = view.known if codec is None else KnownMessages()
-        return Encoder(codec or self.codec, view.secrets, known=known, stored=view.stored, sink=sink)
+        return Encoder(
+            codec or self.codec,
+            view.secrets,
+            known=known,
+            stored=view.stored,
+            sink=sink,
+            home=view.generation,
+            lost=view.lost,
+        )
 
 
 def pairs(values: Mapping[bytes, bytes]) -> list[bytes | int]:

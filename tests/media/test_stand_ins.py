@@ -1,0 +1,283 @@
+"""What is read in the place of a medium goes on standing for it, whatever a graph does with it; typed texts are texts."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import json
+import operator
+import pickle
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph, add_messages
+from langgraph.types import Send
+
+from langgraph_portable_checkpoint import PortableRedisSaver
+from langgraph_portable_checkpoint.media.stand_ins import StandIn, stands_for
+from tests.servers import Room
+
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+NOISE = b"".join(hashlib.sha256(b"%d" % i).digest() for i in range(160))
+BASE64 = base64.b64encode(b"\x89PNG\r\n\x1a\n" + NOISE).decode()
+PART = {"type": "image", "base64": BASE64, "mime_type": "image/png", "extras": {"own": 1}}
+SOURCE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": BASE64}}
+URL = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{BASE64}", "detail": "low"}}
+
+
+class State(TypedDict):
+    """Media wherever a state may have them."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    parts: Annotated[list[Any], operator.add]
+    said: Annotated[list[Any], operator.add]
+    raw: Any
+    map: Any
+    count: int
+
+
+GIVEN: dict[str, Any] = {
+    "messages": [
+        HumanMessage([{"type": "text", "text": "see"}, PART, URL], id="h"),
+        ToolMessage("done", tool_call_id="c", artifact={"shots": [SOURCE, {"png": NOISE}]}, id="t"),
+    ],
+    "parts": [PART, URL, "a", ["b", SOURCE]],
+    "said": [{"role": "user", "content": [PART]}],
+    "raw": NOISE,
+    "map": {"pic": PART, "deep": {"list": [URL, NOISE]}, "url": URL["image_url"]},
+    "count": 0,
+}
+"""Media of some bytes each, one of them the same everywhere."""
+
+
+def passes_on(state: Any) -> Any:
+    """Write every channel again, with what was read and something new."""
+    return {
+        "messages": [AIMessage("ok", id=f"a{state['count']}")],
+        "parts": ["note", state["map"]["pic"]],
+        "said": [{"role": "assistant", "content": "ok"}],
+        "raw": state["raw"],
+        "map": {**state["map"], "count": state["count"]},
+        "count": state["count"] + 1,
+    }
+
+
+def edits(state: Any) -> Any:
+    """Change messages that hold media, leaving the media."""
+    human, tool = state["messages"][0], state["messages"][1]
+    said = human.model_copy(update={"content": [{"type": "text", "text": "look"}, *human.content[1:]]})
+    return {**passes_on(state), "messages": [said, tool.model_copy(update={"name": "camera"})]}
+
+
+def copies(state: Any) -> Any:
+    """Write deep copies of it all."""
+    return {**passes_on(state), "map": copy.deepcopy(state["map"]), "messages": copy.deepcopy(state["messages"])}
+
+
+def graph(saver: Any, node: Callable[[Any], Any]) -> Any:
+    builder = StateGraph(State)
+    builder.add_node("node", node)
+    return builder.add_edge(START, "node").compile(checkpointer=saver)
+
+
+class Away:
+    """A media store that may be away, and the saver in front of it."""
+
+    def __init__(self, server: Room, folder: Path) -> None:
+        self.server, self.folder, self.aside = server, folder, folder.with_name("aside")
+
+    def saver(self) -> PortableRedisSaver:
+        """Open a saver that knows nothing yet."""
+        return PortableRedisSaver.from_url(self.server.url, prefix=self.server.prefix, media_store=self.folder)
+
+    def go(self) -> None:
+        shutil.move(self.folder, self.aside)
+
+    def come_back(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.move(self.aside, self.folder)
+
+
+@pytest.fixture
+def away(server: Room, tmp_path: Path) -> Iterator[Away]:
+    return Away(server, tmp_path / "media")
+
+
+@pytest.mark.parametrize("node", [passes_on, edits, copies])
+def test_media_that_could_not_be_read_for_some_turns_are_there_again(away: Away, node: Callable[[Any], Any]) -> None:
+    memory = InMemorySaver()
+    with away.saver() as saver:
+        for each in (saver, memory):
+            graph(each, lambda _state: {}).invoke(GIVEN, CONFIG)
+    away.go()
+    with away.saver() as saver:
+        for _ in range(2):
+            for each in (saver, memory):
+                graph(each, node).invoke({"count": 5}, CONFIG)
+        seen = graph(saver, node).get_state(CONFIG).values
+        assert "not available" in str(seen["messages"])
+        assert BASE64 not in str(seen)
+    away.come_back()
+    with away.saver() as saver:
+        values = graph(memory, node).get_state(CONFIG).values
+        assert graph(saver, node).get_state(CONFIG).values == values
+        graph(saver, lambda _state: {}).invoke(values, {"configurable": {"thread_id": "u"}})
+        bare, anew = ({"configurable": {"thread_id": name, "media": "none"}} for name in "tu")
+        assert graph(saver, node).get_state(bare).values == graph(saver, node).get_state(anew).values
+
+
+def test_media_that_read_alike_while_they_are_away_are_not_taken_for_each_other(away: Away) -> None:
+    pictures = [base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes([n]) * 5000).decode() for n in range(3)]
+    said = [HumanMessage([{**PART, "base64": text}], id=str(n)) for n, text in enumerate(pictures)]
+    with away.saver() as saver:
+        graph(saver, lambda _state: {}).invoke({"messages": said}, CONFIG)
+    away.go()
+    with away.saver() as saver:
+        app = graph(saver, lambda state: {"messages": [m.model_copy() for m in reversed(state["messages"])]})
+        app.invoke({"messages": AIMessage("ok", id="a")}, CONFIG)
+        app.invoke({"messages": AIMessage("ok", id="b")}, CONFIG)
+    away.come_back()
+    with away.saver() as saver:
+        assert graph(saver, lambda _state: {}).get_state(CONFIG).values["messages"][:3] == said
+
+
+@pytest.mark.parametrize("media", ["none", 0, 1])
+@pytest.mark.parametrize("node", [passes_on, edits, copies])
+def test_media_that_were_not_asked_for_are_kept(server: Room, node: Callable[[Any], Any], media: Any) -> None:
+    memory = InMemorySaver()
+    asked = {"configurable": {"thread_id": "t", "media": media}}
+    for each in (PortableRedisSaver.from_url(server.url, prefix=server.prefix), memory):
+        graph(each, lambda _state: {}).invoke(GIVEN, CONFIG)
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        for _ in range(2):
+            graph(saver, node).invoke({"count": 5}, asked)
+            graph(memory, node).invoke({"count": 5}, CONFIG)
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        assert graph(saver, node).get_state(CONFIG).values == graph(memory, node).get_state(CONFIG).values
+
+
+def test_media_of_a_send_are_kept_when_the_node_writes_them(away: Away) -> None:
+    def built(saver: Any, *, fails: bool) -> Any:
+        def work(state: Any) -> Any:
+            if fails:
+                raise ConnectionError("not yet")
+            return {"parts": [state["part"]]}
+
+        builder = StateGraph(State)
+        builder.add_node("work", work)
+        builder.add_conditional_edges(START, lambda _state: [Send("work", {"part": PART})], ["work"])
+        return builder.compile(checkpointer=saver)
+
+    with away.saver() as saver, pytest.raises(ConnectionError):
+        built(saver, fails=True).invoke({"count": 0}, CONFIG)
+    away.go()
+    with away.saver() as saver:
+        built(saver, fails=False).invoke(None, CONFIG)
+    away.come_back()
+    with away.saver() as saver:
+        assert built(saver, fails=False).get_state(CONFIG).values["parts"] == [PART]
+
+
+def test_media_that_are_gone_for_good_do_not_keep_a_graph_from_going_on(server: Room) -> None:
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        graph(saver, passes_on).invoke(GIVEN, CONFIG)
+    with server.client() as client:
+        client.delete(*[key for key in _keys(server) if key.endswith((b":blobs", b":media"))])
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        graph(saver, edits).invoke({"count": 5}, CONFIG)
+        assert "not available" in str(graph(saver, edits).get_state(CONFIG).values["map"])
+        assert {entry.reason for entry in saver.media_report("t", check=False)} == {"missing_blob"}
+
+
+def _keys(server: Room) -> list[bytes]:
+    return server.keys()
+
+
+def _typed(value: Any) -> Any:
+    """Give the same value with texts that somebody typed."""
+    return json.loads(json.dumps(value))
+
+
+def test_a_typed_text_that_looks_like_one_of_a_medium_is_a_text(server: Room) -> None:
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        app = graph(saver, lambda _state: {})
+        app.invoke(GIVEN, CONFIG)
+        read = app.get_state({"configurable": {"thread_id": "t", "media": "none"}}).values
+        content, artifact = _typed(read["messages"][0].content), read["messages"][1].artifact
+        forged = [HumanMessage(content, id=name) for name in ("h", "forged", "again")]
+        artifact = {"shots": [{**artifact["shots"][0], "text": str(artifact["shots"][0]["text"] + "")}, {"png": b"x"}]}
+        forged_tool = ToolMessage("done", tool_call_id="c", artifact=artifact, id="t")
+        app.invoke({"messages": [*forged, forged_tool], "parts": _typed(read["parts"])}, CONFIG)
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        values = graph(saver, lambda _state: {}).get_state(CONFIG).values
+    said = {message.id: message for message in values["messages"]}
+    assert [said[name].content for name in ("h", "forged", "again")] == [content] * 3
+    assert said["t"].artifact == artifact
+    assert values["parts"] == [*GIVEN["parts"], *_typed(read["parts"])]
+
+
+def test_a_tool_message_typed_like_one_read_without_media_is_what_was_typed(server: Room) -> None:
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        app = graph(saver, lambda _state: {})
+        app.invoke({"messages": [ToolMessage("done", tool_call_id="c", artifact={"shots": [SOURCE]}, id="t")]}, CONFIG)
+        asked = {"configurable": {"thread_id": "t", "media": "none"}}
+        for number in range(3):
+            app.invoke({"messages": [HumanMessage("more", id=f"m{number}")]}, asked)
+        artifact = _typed(app.get_state(asked).values["messages"][0].artifact)
+        app.invoke({"messages": [ToolMessage("done", tool_call_id="c", artifact=artifact, id="typed")]}, asked)
+        app.invoke({"messages": [ToolMessage("done", tool_call_id="c", artifact=artifact, id="t")]}, asked)
+        found = {message.id: message for message in app.get_state(CONFIG).values["messages"]}
+    assert found["typed"].artifact == found["t"].artifact == artifact
+
+
+def test_in_another_thread_it_is_a_text(server: Room) -> None:
+    other = {"configurable": {"thread_id": "other"}}
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        app = graph(saver, lambda _state: {})
+        app.invoke(GIVEN, CONFIG)
+        read = app.get_state({"configurable": {"thread_id": "t", "media": "none"}}).values
+        app.invoke(read, other)
+        assert app.get_state(other).values == read
+
+
+def test_messages_written_again_without_their_media_store_nothing_anew(server: Room) -> None:
+    asked = {"configurable": {"thread_id": "t", "media": "none"}}
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        graph(saver, lambda _state: {}).invoke({"messages": GIVEN["messages"]}, CONFIG)
+    with server.client() as client, PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        (items,) = [key for key in _keys(server) if key.endswith(b":items")]
+        before = set(client.hkeys(items))
+        graph(saver, lambda _state: {}).invoke({"count": 1}, asked)
+        app = graph(saver, lambda _state: {"messages": [AIMessage("ok", id="a")]})
+        app.invoke({"count": 2}, asked)
+        kinds = [client.hget(items, digest)[1] for digest in set(client.hkeys(items)) - before]
+    assert kinds.count(1) == 1, "only the new answer is a new message"
+
+
+def test_what_was_not_read_can_be_stripped(server: Room) -> None:
+    asked = {"configurable": {"thread_id": "t", "media": "none", "media_policy": "strip"}}
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        graph(saver, lambda _state: {}).invoke(GIVEN, CONFIG)
+        graph(saver, passes_on).invoke({"count": 5}, asked)
+        values = graph(saver, passes_on).get_state(CONFIG).values
+        assert "removed on save" in str(values["map"])
+        assert "kept as" not in str(values)
+        assert "stripped" in {entry.reason for entry in saver.media_report("t")}
+
+
+def test_copies_in_memory_keep_what_a_text_stands_for_and_other_forms_are_texts(server: Room) -> None:
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        app = graph(saver, lambda _state: {})
+        app.invoke(GIVEN, CONFIG)
+        text = app.get_state({"configurable": {"thread_id": "t", "media": "none"}}).values["parts"][0]["text"]
+    assert stands_for(text) is stands_for(copy.copy(text)) is stands_for(copy.deepcopy([text])[0])
+    for plain in (pickle.loads(pickle.dumps(text)), json.loads(json.dumps(text)), str(text), f"{text}", text + ""):
+        assert type(plain) is str or stands_for(plain) is None
+        assert plain == text
+    assert isinstance(text, StandIn)
