@@ -261,9 +261,7 @@ class PortableRedisSaver(ThreadMethods, ConversationMethods, MediaMethods, BaseC
 
     def _get(self, config: RunnableConfig) -> Program[CheckpointTuple | None]:
         thread_id, ns, checkpoint_id = ids_of(config)
-        media = (config.get("configurable") or {}).get("media", "all")
-        if media not in ("all", "none") and not (type(media) is int and media >= 0):
-            raise ValueError(f'config "media" is {media!r}; it may be "all", "none" or a number of turns')
+        media = _hydrate(config)
         named = config if checkpoint_id is not None else None
         return read.get_tuple(self._core, thread_id, ns, checkpoint_id, config=named, media=media)
 
@@ -408,7 +406,7 @@ class PortableRedisSaver(ThreadMethods, ConversationMethods, MediaMethods, BaseC
         before_id = (before or {}).get("configurable", {}).get("checkpoint_id") or None
         if before_id is not None:
             checked_id("before checkpoint_id", before_id)
-        query = Query(ns, checkpoint_id, before_id, dict(filter or {}))
+        query = Query(ns, checkpoint_id, before_id, dict(filter or {}), _hydrate(config or {}))
         return Pages(self._core, thread_id, query=query, limit=limit)
 
     def get_next_version(self, current: Version | None, channel: None) -> Version:
@@ -426,6 +424,14 @@ class PortableRedisSaver(ThreadMethods, ConversationMethods, MediaMethods, BaseC
             clone.serde = maybe_add_typed_methods(clone.serde)
             clone._core = self._core.with_codec(clone._codec(clone.serde))
         return clone
+
+
+def _hydrate(config: RunnableConfig) -> read.Hydrate:
+    """Read which media a config asks for."""
+    media = (config.get("configurable") or {}).get("media", "all")
+    if media not in ("all", "none") and not (type(media) is int and media >= 0):
+        raise ValueError(f'config "media" is {media!r}; it may be "all", "none" or a number of turns')
+    return cast(read.Hydrate, media)
 
 
 def _hook(hear: Callable[[Any], None] | None, kind: type[MediaRecord] | type[MediaReport]) -> Any:

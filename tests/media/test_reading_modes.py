@@ -74,6 +74,32 @@ def test_media_of_the_last_turns_are_read(saver: PortableRedisSaver, media: Any,
     assert "base64" not in str(read[:late])
 
 
+@pytest.mark.parametrize("media", ["all", "none", 0, 1, 2, 9])
+def test_a_listing_brings_the_media_that_each_read_alone_brings(
+    saver: PortableRedisSaver, server: Room, media: Any
+) -> None:
+    _talk(saver, 3)
+    asked: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "media": media}}
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as other:
+        listed = list(other.list(asked))
+        of_all = list(other.list({"configurable": {"thread_id": "t", "media": media}}, filter={"source": "loop"}))
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as third:
+        alone = [third.get_tuple({"configurable": {**each.config["configurable"], "media": media}}) for each in listed]
+        history = list(_graph(third).get_state_history(asked))
+    assert [each.checkpoint for each in listed] == [each.checkpoint for each in alone if each is not None]
+    assert [each.pending_writes for each in listed] == [each.pending_writes for each in alone if each is not None]
+    assert {each.checkpoint["id"] for each in of_all} < {each.checkpoint["id"] for each in listed}
+    said = [each.checkpoint["channel_values"].get("messages", []) for each in listed]
+    assert [each.values["messages"] for each in history] == said
+    assert ("base64" in str(said)) == (media not in ("none", 0))
+
+
+@pytest.mark.parametrize("media", ["some", -1, True])
+def test_a_listing_in_an_unknown_reading_mode_is_refused(saver: PortableRedisSaver, media: Any) -> None:
+    with pytest.raises(ValueError, match="media"):
+        list(saver.list({"configurable": {"thread_id": "t", "media": media}}))
+
+
 def test_no_blob_is_fetched_for_media_that_are_not_read(saver: PortableRedisSaver, server: Room) -> None:
     _talk(saver, 2)
     with server.client() as client:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from langgraph.checkpoint.base import CheckpointTuple
 
+from ..decoder import Decoder
 from ..effects import Batch, Command, MediaGet, Program, Script
 from ..items import Parsed
 from ..layout import SHARDS, split_place, thread_of
@@ -17,7 +18,7 @@ from ..records import WriteRecord, load_writes
 from ..view import ThreadView
 from .anew import beginning_anew
 from .core import Core, OtherThreadError, broken, fetch_missing, foreign, open_record, read_record
-from .read import tuple_of
+from .read import Hydrate, asking_for_no_media, last_turns, tuple_of
 
 PAGE: Final = 100
 T = TypeVar("T")
@@ -32,12 +33,14 @@ class Query:
         checkpoint_id: Only this checkpoint, in whichever namespaces ask for it.
         before_id: Only checkpoints with smaller ids.
         filter: Metadata keys and the values they must equal.
+        media: See `read.get_tuple`.
     """
 
     checkpoint_ns: str | None = None
     checkpoint_id: str | None = None
     before_id: str | None = None
     filter: dict[str, Any] = field(default_factory=dict)
+    media: Hydrate = "all"
 
     def names(self, place: bytes) -> bool:
         """Tell whether a checkpoint is asked for, by its place alone."""
@@ -119,11 +122,30 @@ def _tuples(
     if query.filter:
         yield from fetch_missing(core, view, thread_id, {parsed.refs[0] for _, _, parsed, _ in opened}, decoder)
         opened = [row for row in opened if query.takes(read_record(core, row[2], decoder).metadata)]
-    yield from fetch_missing(core, view, thread_id, _refs(opened), decoder)
-    return [
-        tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, None, remember=False)
-        for place, data, parsed, writes in opened
+    lates, refs = yield from _lates(core, view, opened, decoder, thread_id, query.media)
+    decoder.hydrate = query.media != "none"
+    yield from fetch_missing(core, view, thread_id, refs, decoder, media=decoder.hydrate)
+    tuples = [
+        tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, None, remember=False, late=late)
+        for (place, data, parsed, writes), late in zip(opened, lates, strict=True)
     ]
+    return tuples if decoder.hydrate else [asking_for_no_media(made) for made in tuples]
+
+
+def _lates(
+    core: Core, view: ThreadView, opened: list[Opened], decoder: Decoder, thread_id: str, media: Hydrate
+) -> Program[tuple[list[Mapping[str, int]], list[bytes]]]:
+    """Find, for each checkpoint, from where on its media are wanted, and the refs of all that is."""
+    if not isinstance(media, int):
+        return [{} for _ in opened], list(_refs(opened))
+    yield from fetch_missing(core, view, thread_id, _refs(opened), decoder, media=False)
+    lates: list[Mapping[str, int]] = []
+    wanted: list[bytes] = []
+    for row in opened:
+        late, refs = yield from last_turns(core, view, row[2], tuple(_refs([row])), decoder, thread_id, media)
+        lates.append(late)
+        wanted += refs
+    return lates, wanted
 
 
 Opened = tuple[bytes, bytes, Parsed, list[WriteRecord]]

@@ -54,7 +54,7 @@ def get_tuple(
     made = yield from _assemble(core, found, data, thread_id, config, media)
     if checkpoint_ns == "":
         _note_turns(core, found)
-    return _asking_for_no_media(made) if media == "none" else made
+    return asking_for_no_media(made) if media == "none" else made
 
 
 def read_found(core: Core, thread_id: str, ns: str, checkpoint_id: str | None) -> Program[tuple[Found, bytes] | None]:
@@ -68,7 +68,7 @@ def read_found(core: Core, thread_id: str, ns: str, checkpoint_id: str | None) -
     raise AssertionError("the server keeps saying that records are current which this client does not have")
 
 
-def _asking_for_no_media(made: CheckpointTuple) -> CheckpointTuple:
+def asking_for_no_media(made: CheckpointTuple) -> CheckpointTuple:
     """Let who goes on to the ancestors, as a graph that folds a delta channel, ask for no media there either."""
     return made._replace(config=_with_no_media(made.config), parent_config=_with_no_media(made.parent_config))
 
@@ -136,7 +136,7 @@ def _assemble(
     refs = (*parsed.refs, *(ref for write in writes for ref in write.entry.refs))
     late: Mapping[str, int] = {}
     if isinstance(media, int):
-        late, refs = yield from _last_turns(core, view, parsed, refs, decoder, thread_id, media)
+        late, refs = yield from last_turns(core, view, parsed, refs, decoder, thread_id, media)
     try:
         return tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, config, late=late)
     except NotAtHandError:
@@ -144,7 +144,7 @@ def _assemble(
     return tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, config, late=late)
 
 
-def _last_turns(
+def last_turns(
     core: Core, view: ThreadView, parsed: Parsed, refs: tuple[bytes, ...], decoder: Decoder, thread_id: str, turns: int
 ) -> Program[tuple[Mapping[str, int], tuple[bytes, ...]]]:
     """Find where the conversation's last turns begin, and the refs whose media are wanted."""
