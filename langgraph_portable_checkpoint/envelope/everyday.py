@@ -21,7 +21,7 @@ from langgraph_portable_checkpoint.envelope.origins import told_metadata
 from langgraph_portable_checkpoint.envelope.overlay import OVERLAY
 from langgraph_portable_checkpoint.envelope.parts import read_quickly
 
-_CLASSES: Final = frozenset({AIMessage, HumanMessage, SystemMessage, ToolMessage})
+EVERYDAY_CLASSES: Final = frozenset({AIMessage, HumanMessage, SystemMessage, ToolMessage})
 _STRICT: Final = (
     ormsgpack.OPT_PASSTHROUGH_DATACLASS
     | ormsgpack.OPT_PASSTHROUGH_DATETIME
@@ -56,7 +56,7 @@ def packed_view(message: BaseMessage) -> dict[str, Any] | None:
 
     None where it has a class or fields of its own, a value that is not plain, or a text that UTF-8 cannot hold.
     """
-    if type(message) not in _CLASSES or message.__pydantic_extra__:
+    if type(message) not in EVERYDAY_CLASSES or message.__pydantic_extra__:
         return None
     view: dict[str, Any] | None = _packed(message.__dict__)
     return view

@@ -15,7 +15,14 @@ from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage
 
-from langgraph_portable_checkpoint.envelope.everyday import left, packed_view, read_parts, read_said, read_text
+from langgraph_portable_checkpoint.envelope.everyday import (
+    EVERYDAY_CLASSES,
+    left,
+    packed_view,
+    read_parts,
+    read_said,
+    read_text,
+)
 from langgraph_portable_checkpoint.envelope.fields import Reading, read_fields
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.overlay import overlaid, overlay_of
@@ -52,6 +59,19 @@ def read_plain(message: BaseMessage) -> MessageEnvelope | None:
         return cast(MessageEnvelope, said)
     view = packed_view(message)
     return None if view is None else _read_view(view)
+
+
+def read_fields_of(kind: type[BaseMessage], fields: dict[str, Any]) -> MessageEnvelope | None:
+    """Read the fields of a message without the message, if `read_plain` would read it.
+
+    Args:
+        kind: The message's class.
+        fields: Its fields, plain values that UTF-8 can hold. The envelope shares them.
+
+    Returns:
+        None for classes that are not LangChain's own.
+    """
+    return _read_view(fields) if kind in EVERYDAY_CLASSES else None
 
 
 def _read_view(view: Mapping[str, Any]) -> MessageEnvelope:

@@ -181,6 +181,17 @@ class Prototype:
         """Make a copy under an id."""
         return copy_all([self], [message_id])[0]
 
+    def plain_fields(self, message_id: str | None) -> dict[str, Any] | None:
+        """Return the fields that a copy under an id would have; None where they are not all plain values."""
+        if self.trees:
+            return None
+        fields = self.fields.copy()
+        for name, kind in self.shape.empty:
+            fields[name] = kind()
+        self._fill(fields)
+        fields["id"] = message_id
+        return fields
+
     def _fill(self, fields: dict[str, Any]) -> None:
         """Replace the containers in copied fields by copies of their own."""
         for name, packed in self.packed:

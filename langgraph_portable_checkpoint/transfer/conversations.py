@@ -14,6 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ..dialects.pairing import CALL_TYPES
+from ..dialects.responses_read import lift_items
 from ..envelope.model import Block, MessageEnvelope
 from ..envelope.read import read_message
 from ..errors import IncompatibleHistoryError, ThreadNotFoundError
@@ -126,7 +127,8 @@ def _spoken(saver: PortableRedisSaver, config: RunnableConfig, channel: str | No
     if found.messages is None:
         return None
     parent = config_of(thread_id, ns, found.parent_id) if found.parent_id else None
-    return _Snapshot(found.messages, INTERRUPT in found.written, parent)
+    messages = [lift_items(message) if type(message) is dict else message for message in found.messages]
+    return _Snapshot(messages, INTERRUPT in found.written, parent)
 
 
 def _stands_at_breakpoint(graph: Any, upcoming: Sequence[str]) -> bool:

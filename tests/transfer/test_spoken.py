@@ -133,6 +133,19 @@ def test_conversations_read_from_our_saver_are_those_of_any_other(make_saver: Sa
             assert found.pending == told.pending
 
 
+def test_items_that_wait_for_a_result_are_calls_also_without_media(make_saver: SaverFactory) -> None:
+    item = {"type": "apply_patch_call", "id": "i", "call_id": "c", "status": "completed", "operation": {"path": "a"}}
+    picture = {"type": "image", "base64": "AAAA" * 1024, "mime_type": "image/png"}
+    made = {"model_provider": "openai", "object": "response", "id": "resp_1"}
+    said = [HumanMessage("patch"), AIMessage([item, picture], response_metadata=made), HumanMessage("thanks")]
+    saver = make_saver()
+    saver.put(config("t"), checkpoint({"messages": said}), metadata(), {"messages": 1})
+    for media in (True, False):
+        read = read_conversation(saver, config_of("t", "", None), None, full=False, read_media=media)
+        (envelope,) = read_messages(read.messages)[1:2]
+        assert [block["type"] for block in envelope["content"]] == ["tool_call", "image"]
+
+
 @pytest.mark.parametrize("media", [True, False])
 def test_an_export_asks_no_more_often_than_a_read(make_saver: SaverFactory, proxy: Proxy, media: bool) -> None:
     said = [*EVERYDAY.values()] * 40

@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from ...envelope.model import MessageEnvelope
+from ...envelope.read import read_fields_of
 from ..codec import BLOB_WIRE, LIST
 from ..decoder import Decoder, NotAtHandError
 from ..effects import Program
@@ -119,12 +120,22 @@ class _Reading:
             if envelope["id"] is None:
                 del envelope["id"]
             return envelope
+        read = _read_again(opened, id_of(opened, entry.wire)) if opened.kind == MESSAGE else None
+        if read is not None:
+            return read
         message = self.decoder.value(entry)
         return message if isinstance(message, BaseMessage) else None
 
     def _lacks_media(self, opened: Opened) -> bool:
         """Tell whether a message has media that are not to be read, or cannot be."""
         return bool(opened.media) and (not self.media or not self.decoder.lost.keys().isdisjoint(opened.media))
+
+
+def _read_again(opened: Opened, message_id: str | None) -> MessageEnvelope | None:
+    """Read a message that was made before from its fields; None where only the message itself can tell."""
+    prototype = opened.prototype
+    fields = prototype.plain_fields(message_id) if prototype is not None else None
+    return None if prototype is None or fields is None else read_fields_of(prototype.shape.kind, fields)
 
 
 def _may_be_messages(wire: Any) -> bool:
