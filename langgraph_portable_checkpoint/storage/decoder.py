@@ -79,6 +79,8 @@ class Decoder:
         self.home = home
         self.hydrate = True
         """Whether media are put in; else texts that name them."""
+        self._substituted = False
+        """Whether something stands for a medium in what was filled last."""
         self.final = False
         """Whether all that can be had is at hand; until then, what is not there raises NotAtHandError."""
         self._local: dict[bytes, Opened] = {}
@@ -302,6 +304,7 @@ class Decoder:
                 raise NotAtHandError
             if data is not None:
                 return data
+            self._substituted = True
             return self.codec.walk.placeholder(hole, reference=not self.hydrate, home=self.home)
 
         return holes, resolve
@@ -361,4 +364,15 @@ class Decoder:
 
     def _whole_message(self, envelope: Mapping[str, Any], wires: list[Any], message_id: str | None) -> Any:
         module, name, fields = self.codec.message_fields(without_names(envelope, wires), message_id)
-        return self.codec.load_fields(module, name, self._fill(fields, wires))
+        self._substituted = False
+        filled = self._fill(fields, wires)
+        message = self.codec.load_fields(module, name, filled)
+        if self._substituted:
+            _keep_objects(message, filled)
+        return message
+
+
+def _keep_objects(message: Any, fields: Mapping[str, Any]) -> None:
+    """Let a message hold the very texts that stand for media, of which a serializer made equal ones."""
+    own = getattr(message, "__dict__", {})
+    own.update({name: value for name, value in fields.items() if name in own and own[name] == value})

@@ -11,8 +11,9 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Interrupt
 
 from langgraph_portable_checkpoint import (
     DirectoryMediaStore,
@@ -92,6 +93,21 @@ def test_a_listing_brings_the_media_that_each_read_alone_brings(
     said = [each.checkpoint["channel_values"].get("messages", []) for each in listed]
     assert [each.values["messages"] for each in history] == said
     assert ("base64" in str(said)) == (media not in ("none", 0))
+
+
+@pytest.mark.parametrize("media", ["none", 0, 1])
+def test_a_list_of_messages_and_parts_is_no_conversation_and_brings_all_its_media(
+    saver: PortableRedisSaver, server: Room, media: Any
+) -> None:
+    part, where = _image(0)[1], {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    odd = ToolMessage("done", tool_call_id="c", artifact=Interrupt(part, id="i"))
+    values = {"shots": [HumanMessage("hi", id="h"), part, {"own": "a" * 2000}], "said": [HumanMessage("hi"), odd]}
+    saver.put(where, checkpoint(values), {}, {"shots": 1, "said": 1})
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as other:
+        found = other.get_tuple({"configurable": {**where["configurable"], "media": media}})
+        assert found is not None
+        assert (found.checkpoint["channel_values"]["shots"] == values["shots"]) == (media != "none")
+        assert len(found.checkpoint["channel_values"]["said"]) == 2
 
 
 @pytest.mark.parametrize("media", ["some", -1, True])

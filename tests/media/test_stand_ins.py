@@ -46,6 +46,7 @@ GIVEN: dict[str, Any] = {
     "messages": [
         HumanMessage([{"type": "text", "text": "see"}, PART, URL], id="h"),
         ToolMessage("done", tool_call_id="c", artifact={"shots": [SOURCE, {"png": NOISE}]}, id="t"),
+        ToolMessage([URL], tool_call_id="d", artifact=NOISE, id="u"),
     ],
     "parts": [PART, URL, "a", ["b", SOURCE]],
     "said": [{"role": "user", "content": [PART]}],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
+from ...envelope.facts import MessageFact
 from ...envelope.turns import spans
 from ..decoder import Decoder, NotAtHandError
 from ..effects import Program, Script
@@ -16,10 +17,11 @@ from ..items import Parsed
 from ..layout import place as spell_place
 from ..layout import split_place
 from ..records import WriteRecord, load_writes
+from ..sequences import Entry
 from ..view import HeldRecord, ThreadView
 from .anew import beginning_anew
 from .core import MAX_ATTEMPTS, Core, broken, fetch_missing, open_record, read_record, unpair
-from .turns import Tail, conversation_of, messages_of
+from .turns import Tail, conversation_of, messages_of, only_messages
 
 Hydrate = Literal["all", "none"] | int
 Config = TypeVar("Config", RunnableConfig, RunnableConfig | None)
@@ -157,14 +159,24 @@ def last_turns(
     }
     channel = conversation_of(core, values, sequences)
     made = sequences.get(channel) if channel is not None else None
-    if channel is None or made is None:
+    facts = None if made is None else _facts(decoder, made.entries)
+    if channel is None or made is None or facts is None:
         return {}, refs
-    found = spans([message.fact for message in messages_of(decoder, made.entries)])
+    found = spans(facts)
     start = found[-turns].start if 0 < turns <= len(found) else (0 if turns else len(made.entries))
     early = {ref for entry in made.entries[:start] for ref in entry.refs}
     late = {ref for entry in made.entries[start:] for ref in entry.refs}
     others = {ref for name, entry in values.items() if name != channel for ref in entry.refs}
     return {channel: start}, tuple((late | others | set(refs) - set(values[channel].refs)) - (early - late))
+
+
+def _facts(decoder: Decoder, entries: Sequence[Entry]) -> list[MessageFact] | None:
+    """See what turn logic needs of messages, none of their media; None where something in the list is no message."""
+    decoder.hydrate = False
+    try:
+        return [each.fact for each in messages_of(decoder, entries)] if only_messages(decoder, entries) else None
+    finally:
+        decoder.hydrate = True
 
 
 def _note_turns(core: Core, found: Found) -> None:
