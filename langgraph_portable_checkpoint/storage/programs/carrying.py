@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
-from ...errors import CorruptRecordError
+from ...errors import CorruptRecordError, MediaDigestError
 from ..effects import Batch, Command, MediaGet, MediaPut, Program
 from ..items import media_ref
 from ..view import ThreadView
@@ -34,10 +34,12 @@ class LostMedium:
     Attributes:
         record: What the media table says of it.
         cause: Why, in one line.
+        reason: The media report's word for it: "missing_blob", or "corrupt_blob" where other bytes are in its place.
     """
 
     record: Mapping[str, Any]
     cause: str
+    reason: str = "missing_blob"
 
 
 @dataclass(slots=True)
@@ -98,12 +100,13 @@ def _take(
 ) -> bytes | None:
     """Take bytes in that are those of their name; return them as they are read."""
     if not isinstance(answer, bytes):
-        gathered.lost[name] = LostMedium(record, f"{answer}".partition("\n")[0])
+        reason = "corrupt_blob" if isinstance(answer, MediaDigestError) else "missing_blob"
+        gathered.lost[name] = LostMedium(record, str(answer).partition("\n")[0], reason)
         return None
     try:
         opened = open_blob(view, name, answer, where=where)
     except CorruptRecordError as error:
-        gathered.lost[name] = LostMedium(record, error.reason)
+        gathered.lost[name] = LostMedium(record, error.reason, "corrupt_blob")
         return None
     gathered.data[name] = answer
     return opened
@@ -150,7 +153,7 @@ def unreadable_media(
     view = core.views.get(thread_id)
     assert view is not None  # read_media has made it
     corrupt = {name: error for name, error in stored.corrupt.items() if not name.startswith(REPORT) and wanted(name)}
-    lost = {name: LostMedium({}, error.reason) for name, error in corrupt.items()}
+    lost = {name: LostMedium({}, error.reason, "corrupt_blob") for name, error in corrupt.items()}
     for batch in batches_of({name: record for name, record in _carried(stored) if wanted(name)}):
         gathered = yield from _fetch(core, view, thread_id, batch)
         lost.update(gathered.lost)

@@ -40,12 +40,12 @@ def media_places(core: Core, thread_id: str) -> Program[MediaPlaces]:
             message = found.messages[position]
             if message.id is not None:
                 turns.setdefault(message.id, turn)
-            for ref in _media_of(found.decoder, message.ref):
+            for ref in media_below(found.decoder, message.ref):
                 media.setdefault(ref, (position if message.id is None else message.id, turn))
     return MediaPlaces(media, turns)
 
 
-def _media_of(decoder: Decoder, ref: bytes) -> Iterator[bytes]:
+def media_below(decoder: Decoder, ref: bytes) -> Iterator[bytes]:
     """List the media of an item and of those below it."""
     pending = [ref]
     while pending:
