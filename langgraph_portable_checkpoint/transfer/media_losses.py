@@ -8,6 +8,7 @@ from ..saver import PortableRedisSaver
 from ..storage.layout import split_place
 from ..storage.programs.carrying import LostMedium
 from ..storage.programs.media_places import MediaPlaces, first_places, media_places
+from .copy_report import Difference
 from .steps import Moves, Place, Run
 
 NOWHERE = Place("", "")
@@ -23,6 +24,19 @@ def told_losses(
     spoken = yield Run(saver, media_places(core, thread_id))
     places = yield Run(saver, first_places(core, thread_id, lost))
     return list(_told(lost, spoken, places))
+
+
+def as_differences(
+    saver: PortableRedisSaver, thread_id: str, lost: Mapping[bytes, LostMedium], *, opens: bool = True
+) -> Moves[list[Difference]]:
+    """Say the same as differences of the thread.
+
+    Args:
+        opens: Whether the saver can open the thread; else nothing is known of places.
+    """
+    nowhere = [(NOWHERE, f"media: {described(one)}") for one in lost.values()]
+    told = (yield from told_losses(saver, thread_id, lost)) if opens else nowhere
+    return [Difference(thread_id, place.checkpoint_ns, place.checkpoint_id, detail) for place, detail in told]
 
 
 def _told(

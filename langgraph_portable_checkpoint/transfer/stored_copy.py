@@ -69,9 +69,9 @@ class StoredCopy:
     def _carried(self, load: whole.Load, page: Mapping[bytes, bytes]) -> Moves[dict[bytes, bytes]]:
         """Bring along the media of which some fields of the media table say that a store has them."""
         records = carrying.records_of(self._view(), page, self._where)
-        self._note_absent(records)
-        elsewhere = {name: record for name, record in records.items() if carrying.is_elsewhere(record)}
-        elsewhere = {name: record for name, record in elsewhere.items() if name not in self.outline.sizes["blobs"]}
+        absent = {name: record for name, record in records.items() if name not in self.outline.sizes["blobs"]}
+        self.lost.update(carrying.absent_from_thread(absent))
+        elsewhere = {name: record for name, record in absent.items() if carrying.is_elsewhere(record)}
         for batch in carrying.batches_of(elsewhere):
             yield from self._carry(load, batch)
         return {**page, **{name: self.rewritten[name] for name in page if name in self.rewritten}}
@@ -87,12 +87,6 @@ class StoredCopy:
         self.brought.update((name, len(data)) for name, data in kept.blobs.items())
         if kept.blobs:
             yield Run(self.target, whole.stage(core, load, {"blobs": kept.blobs}))
-
-    def _note_absent(self, records: carrying.Records) -> None:
-        """Note media that the source's own keys should have and do not have."""
-        for name, record in records.items():
-            if record.get("store") == carrying.IN_THREAD and name not in self.outline.sizes["blobs"]:
-                self.lost[name] = LostMedium(record, "its bytes are not with the thread any more")
 
     def differing(self, target_id: str) -> Moves[list[str]]:
         """Compare what the target holds now with what was sent; say which parts differ.

@@ -55,9 +55,24 @@ def is_elsewhere(record: Mapping[str, Any]) -> bool:
     return record.get("store") not in (None, IN_THREAD)
 
 
-def records_of(view: ThreadView, page: Mapping[bytes, bytes], where: str) -> Records:
-    """Open what can be opened of some fields of a media table; reports are left out."""
-    return {name: known_of(view, name, data, where) for name, data in page.items() if not name.startswith(REPORT)}
+def records_of(view: ThreadView | None, page: Mapping[bytes, bytes], where: str) -> Records:
+    """Open some fields of a media table, those that cannot be opened as empty records; reports are left out.
+
+    Args:
+        view: None where the thread is sealed with a key that is not at hand.
+    """
+    fields = {name: data for name, data in page.items() if not name.startswith(REPORT)}
+    return {name: {} if view is None else known_of(view, name, data, where) for name, data in fields.items()}
+
+
+def absent_from_thread(records: Records) -> dict[bytes, LostMedium]:
+    """Tell which media are lost of those whose bytes are not with the thread: all that no store has either."""
+    causes = {IN_THREAD: "its bytes are not with the thread any more"}
+    return {
+        name: LostMedium(record, causes.get(str(record.get("store")), "its media table record cannot be read"))
+        for name, record in records.items()
+        if record.get("store") == IN_THREAD or not record
+    }
 
 
 def batches_of(records: Records) -> Iterator[Records]:
@@ -174,9 +189,7 @@ def _fetch(core: Core, view: ThreadView, thread_id: str, records: Records) -> Pr
     here = {name: data for name, data in zip(names, stored, strict=True) if data is not None}
     absent = {name: record for name, record in records.items() if name not in here}
     gathered = yield from fetch_elsewhere(core, view, {n: r for n, r in absent.items() if is_elsewhere(r)}, where)
-    for name, record in absent.items():
-        if not is_elsewhere(record):
-            gathered.lost[name] = LostMedium(record, "its bytes are not with the thread any more")
+    gathered.lost.update(absent_from_thread(absent))
     for name, data in here.items():
         opened = _take(gathered, view, name, data, records[name], where)
         if opened is not None:
