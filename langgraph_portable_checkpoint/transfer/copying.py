@@ -64,12 +64,15 @@ def copy_threads(
     May be stopped at any moment and called again: threads that are there are recognised by their checkpoints' ids and
     their last checkpoint, and those that are there in part are completed.
 
+    Media go along, from the source's external store and into the target's. One that cannot be read is a difference in the
+    report: between savers of ours the copy goes on naming it, to others its thread is not copied.
+
     Args:
         threads: Thread ids; all of the source's by default.
         on_existing: What to do where the target has another thread of that id: "refuse" before anything is written,
             "skip" it, "overwrite" it, or copy "as-new", under the id with "-copy" (or "-copy-2", ...) behind it.
         progress: Called after each thread.
-        verify: Compare every checkpoint copied with the source's, by value and type.
+        verify: Compare every checkpoint copied with the source's, by value and type, and media by digest.
 
     Returns:
         What was done; differences are reported, not raised.
@@ -79,6 +82,7 @@ def copy_threads(
         ThreadExistsError, TurnInProgressError: on_existing is "overwrite", and the thread was written meanwhile, or
             someone else holds it; it was left alone.
         ThreadNotFoundError: a named thread is not in the source.
+        MediaStoreError: the target's external store does not take a medium.
         And what the savers raise; what was copied until then stays and counts.
     """
     return drive(_Copy(source, target, on_existing, progress, verify=verify).run(threads))
