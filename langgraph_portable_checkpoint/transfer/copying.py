@@ -64,8 +64,8 @@ def copy_threads(
     May be stopped at any moment and called again: threads that are there are recognised by their checkpoints' ids and
     their last checkpoint, and those that are there in part are completed.
 
-    Media go along, from the source's external store and into the target's. One that cannot be read is a difference in the
-    report: between savers of ours the copy goes on naming it, to others its thread is not copied.
+    Media go along, from external stores too. One that cannot be read is a difference in the report: between savers of
+    ours the copy goes on naming it, to others its thread is not copied.
 
     Args:
         threads: Thread ids; all of the source's by default.
