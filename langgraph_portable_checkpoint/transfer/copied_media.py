@@ -104,7 +104,7 @@ class CopiedMedia:
         there = (yield Run(source, programs.read_media(source._core, source_id))) if lost else None
         for name in there.records if there is not None else ():
             data = yield Run(source, programs.fetch_blob(source._core, source_id, name))
-            if data is not None:
+            if isinstance(data, bytes):
                 yield Run(target, carrying.keep_lost(core, target_id, data, lost))
 
     def follow(self, source_id: str, target_id: str) -> Moves[None]:
@@ -166,12 +166,12 @@ class _Followers:
         return lost
 
     def _uploads(self, name: bytes, record: Mapping[str, Any], uploads: list[Any]) -> Moves[Lost]:
-        core, data, lost = self.source._core, None, {}
+        core, found, lost = self.source._core, None, {}
         if record.get("store") is not None:
             check = carrying.unreadable_media(core, self.source_id, wanted=name.__eq__)
             lost = yield Run(self.source, check)
-            fetch = programs.fetch_blob(core, self.source_id, name)
-            data = None if lost else (yield Run(self.source, fetch))
+            found = yield Run(self.source, programs.fetch_blob(core, self.source_id, name))
+        data = found if isinstance(found, bytes) else None
         for wire in uploads:
             upload = Upload.from_wire(wire, where=f"thread {self.source_id!r}")
             note = self.target._record(self.target_id, upload, data, record.get("mime_type"))
