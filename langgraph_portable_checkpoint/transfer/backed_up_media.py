@@ -64,7 +64,7 @@ class Arrival:
     """The media of one thread on their way out of a backup.
 
     Attributes:
-        absent: Names of media whose bytes did not come along.
+        absent: Names of media whose bytes did not come along, or came before their records did, as in older files.
     """
 
     def __init__(self, saver: PortableRedisSaver, thread_id: str, key: bytes) -> None:
@@ -72,7 +72,6 @@ class Arrival:
         self.where = f"thread {thread_id!r}"
         self.view = saver._core.stranger().view_of(b"", key, thread_id)
         self.absent: dict[bytes, None] = {}
-        self._came: set[bytes] = set()
         self._waiting: Fields = {}
         self._records: dict[bytes, Mapping[str, Any]] = {}
 
@@ -88,13 +87,11 @@ class Arrival:
 
     def _note(self, page: Fields) -> None:
         records = carrying.records_of(self.view, page, self.where)
-        told = (name for name, record in records.items() if record.get("store") is not None)
-        self.absent |= dict.fromkeys(name for name in told if name not in self._came)
+        self.absent |= {name: None for name, record in records.items() if record.get("store") is not None}
         self._records |= {name: record for name, record in records.items() if carrying.is_elsewhere(record)}
         self._waiting |= {name: page[name] for name in records if name in self._records}
 
     def _kept(self, blobs: Fields, media: Fields) -> dict[str, Fields]:
-        self._came |= blobs.keys()
         for name in blobs:
             self.absent.pop(name, None)
         moved = {name: data for name, data in blobs.items() if self._is_as_told(name, data)}

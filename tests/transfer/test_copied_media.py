@@ -325,6 +325,18 @@ def test_uploads_follow_a_copy_that_was_stopped_before_them(ours: OpenSaver) -> 
     assert uploads(ours("b")) == uploads(source)
 
 
+def test_what_the_target_has_recorded_of_an_upload_since_stays(ours: OpenSaver) -> None:
+    source, target = ours(serde=sealing()), ours("b")
+    put(source)
+    record(source)
+    copy_threads(source, target)
+    target.record_upload("t", URI, data=SOUND, mime_type="audio/wav", expires_at=NOW + timedelta(days=9))
+    source.record_upload("t", f"{URI}/new", expires_at=NOW)
+    assert copy_threads(source, ours("b")).unchanged == 1
+    expiries = {each[0]: each[4] for each in uploads(ours("b"))}
+    assert (expiries[URI], expiries[f"{URI}/new"]) == (NOW + timedelta(days=9), NOW)
+
+
 def test_bytes_of_an_upload_that_cannot_be_read_are_reported(ours: OpenSaver, tmp_path: Path) -> None:
     source = ours(media_store=tmp_path / "here")
     put(source)

@@ -116,23 +116,13 @@ def _envelope(decoder: Decoder, ref: bytes, message_id: str | None, *, lacks: bo
 
 def _lacking(decoder: Decoder, ref: bytes, wire: Any) -> BaseMessage:
     """Decode a message of which some media cannot be had: no bytes stand in their places, and no words."""
-    opened = decoder.open(ref)
-    if opened.kind != MESSAGE or not isinstance(opened.body, list):
-        return cast(BaseMessage, decoder.value(Entry(wire, (ref,))))
+    opened, codec = decoder.open(ref), decoder.codec
     envelope, wires = opened.body
-    codec, nested = decoder.codec, {}
-    holes = []
-    for hole_wire, nested_wire in wires:
-        holes.append(codec.walk.from_wire(hole_wire, where=decoder.where))
-        nested[id(holes[-1])] = nested_wire
-
-    def resolve(hole: Any) -> Any:
-        if hole.kind == "message":
-            return _lacking(decoder, hole.ref, nested[id(hole)])
-        return decoder.blob(hole.ref) or b""
-
+    # What a message holds is plain data, messages within it too: all of its holes are media.
+    holes = [codec.walk.from_wire(hole, where=decoder.where) for hole, _ in wires]
     module, name, fields = codec.message_fields(without_names(envelope, wires), id_of(opened, wire))
-    return cast(BaseMessage, codec.load_fields(module, name, codec.walk.fill(fields, holes, resolve)))
+    filled = codec.walk.fill(fields, holes, lambda hole: decoder.blob(hole.ref) or b"")
+    return cast(BaseMessage, codec.load_fields(module, name, filled))
 
 
 def exact_or_neutral(message: BaseMessage) -> MessageEnvelope:
