@@ -18,14 +18,15 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint
 from langgraph.checkpoint.base.id import uuid6
 
+from .archived_uploads import KeptUpload, kept_uploads, lost_entries, reports_of, uploads_taken
 from .envelope.archive import ArchivedMedia, ThreadArchive, archive_from_json, archive_to_json
 from .envelope.model import MessageEnvelope
-from .envelope.turn_log import StoredTurn
 from .envelope.turn_record import iso_utc
-from .errors import ThreadExistsError, ThreadNotFoundError
+from .errors import MediaMissingError, ThreadExistsError, ThreadNotFoundError
 from .storage.layout import checked_id
+from .storage.programs.media_table import write_media
 from .storage.programs.turns import versions
-from .storage.programs.whole_thread import retell_turns, whole_conversation
+from .storage.programs.whole_thread import WholeConversation, retell_turns, whole_conversation
 
 if TYPE_CHECKING:
     from .storage.effects import Program
@@ -47,36 +48,44 @@ class ArchiveMethods:
     async def _arun(self, program: Program[T]) -> T:
         raise NotImplementedError
 
-    def to_json(self, thread_id: str, path: str | os.PathLike[str] | None = None) -> str:
-        """Write the conversation at a thread's head as one JSON document, media included.
+    def to_json(self, thread_id: str, path: str | os.PathLike[str] | None = None, *, strict: bool = False) -> str:
+        """Write the conversation at a thread's head as one JSON document, media and recorded uploads included.
+
+        Where a medium cannot be read, its part holds no bytes, and the document's `lost` says what is missing and why.
 
         Args:
             path: Also write it to this file, whole or not at all.
+            strict: Raise where a medium cannot be read.
 
         Returns:
             The JSON text.
 
         Raises:
             ThreadNotFoundError: there is no such thread.
+            MediaMissingError: `strict`, and a medium cannot be read; nothing was written.
             OSError: the file cannot be written; an older one of that name is as it was.
         """
         found = self._run(whole_conversation(self._core, checked_id("thread_id", thread_id)))
-        return archive_to_json(self._archive(thread_id, found), path=path)
+        return archive_to_json(self._archive(thread_id, found, strict=strict), path=path)
 
-    async def ato_json(self, thread_id: str, path: str | os.PathLike[str] | None = None) -> str:
+    async def ato_json(
+        self, thread_id: str, path: str | os.PathLike[str] | None = None, *, strict: bool = False
+    ) -> str:
         """Write a thread's conversation as JSON; see `to_json`."""
         found = await self._arun(whole_conversation(self._core, checked_id("thread_id", thread_id)))
-        return archive_to_json(self._archive(thread_id, found), path=path)
+        return archive_to_json(self._archive(thread_id, found, strict=strict), path=path)
 
-    def _archive(
-        self, thread_id: str, found: tuple[list[StoredTurn], dict[bytes, MessageEnvelope]] | None
-    ) -> ThreadArchive:
+    def _archive(self, thread_id: str, found: WholeConversation | None, *, strict: bool) -> ThreadArchive:
         if found is None:
             raise ThreadNotFoundError(f"there is no thread {thread_id!r} to write as JSON.")
-        turns, envelopes = found
+        lost = lost_entries(found, sealed=self._core.codec.sealer.sealed)
+        if strict and lost:
+            raise _missing(thread_id, lost)
+        turns, envelopes = found.turns, found.envelopes
         media: dict[str, ArchivedMedia] = {}
         if not any(_looks_taken_out(block) for envelope in envelopes.values() for block in envelope["content"]):
             envelopes = {ref: _each_block(envelope, _taker(media)) for ref, envelope in envelopes.items()}
+        uploads = tuple(uploads_taken(found, media))
         package, version = versions()[1]
         return ThreadArchive(
             thread_id=thread_id,
@@ -85,6 +94,8 @@ class ArchiveMethods:
             turns=tuple(turns),
             messages=envelopes,
             media=tuple(media.values()),
+            uploads=uploads,
+            lost=tuple(lost),
         )
 
     def from_json(self, source: str | bytes | os.PathLike[str], *, thread_id: str | None = None) -> ThreadArchive:
@@ -94,7 +105,8 @@ class ArchiveMethods:
             source: JSON text, its UTF-8 bytes, or a path. A str that starts with `{` or `[` is text.
             thread_id: The thread to make: one checkpoint that holds the conversation, from which a graph with the same
                 channel goes on. The messages are exactly those that were written, and the turns keep their times,
-                statuses, errors and interrupts.
+                statuses, errors and interrupts. Uploads are recorded; media that the archive lacks are in the
+                thread's `media_report`.
 
         Raises:
             FutureVersionError, CorruptRecordError: not an archive that this version reads; nothing was stored.
@@ -105,8 +117,10 @@ class ArchiveMethods:
             config = _config(checked_id("thread_id", thread_id))
             saver = cast(Any, self)
             _refuse_existing(thread_id, saver.get_tuple(config))
+            also = (kept_uploads(archive), reports_of(archive))
             saver.put(config, *self._first_put(archive))
             self._run(retell_turns(self._core, thread_id, [turn.record for turn in archive.turns]))
+            self._run(self._also(thread_id, *also))
         return archive
 
     async def afrom_json(
@@ -118,9 +132,21 @@ class ArchiveMethods:
             config = _config(checked_id("thread_id", thread_id))
             saver = cast(Any, self)
             _refuse_existing(thread_id, await saver.aget_tuple(config))
+            also = (kept_uploads(archive), reports_of(archive))
             await saver.aput(config, *self._first_put(archive))
             await self._arun(retell_turns(self._core, thread_id, [turn.record for turn in archive.turns]))
+            await self._arun(self._also(thread_id, *also))
         return archive
+
+    def _also(
+        self, thread_id: str, uploads: Sequence[KeptUpload], reports: Sequence[Mapping[str, Any]]
+    ) -> Program[None]:
+        """Record what an archive knows beyond messages. No call where that is nothing."""
+        saver = cast(Any, self)
+        for upload, data, mime_type in uploads:
+            yield from saver._record(thread_id, upload, data, mime_type)
+        if reports:
+            yield from write_media(self._core, thread_id, records={}, reports=reports)
 
     def _first_put(self, archive: ThreadArchive) -> tuple[Checkpoint, dict[str, Any], dict[str, int]]:
         """Return what `put` takes to make a thread of an archive."""
@@ -141,6 +167,15 @@ class ArchiveMethods:
             "updated_channels": [channel],
         }
         return checkpoint, {"source": "update", "step": 0, "parents": {}}, {channel: 1}
+
+
+def _missing(thread_id: str, lost: Sequence[Mapping[str, Any]]) -> MediaMissingError:
+    first = lost[0]
+    return MediaMissingError(
+        f"{len(lost)} media of thread {thread_id!r} cannot be read, so no whole archive can be written. The first is "
+        f"{first.get('mime_type') or 'a medium'} of message {first.get('message')!r}: {first['detail']}. Make the "
+        "media store readable, or leave strict out to write the rest."
+    )
 
 
 def _config(thread_id: str) -> RunnableConfig:

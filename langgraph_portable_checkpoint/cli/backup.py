@@ -9,9 +9,10 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from . import exits
 from .call import MOVING, Call, command
 from .files import STANDARD
-from .moving import counting
+from .moving import counting, tell_lost_media
 from .output import shown_bytes
 
 
@@ -25,8 +26,14 @@ def backup(
     media_by_reference: Annotated[
         bool, typer.Option("--media-by-reference", help="Leave media bytes out, and only name them.")
     ] = False,
-) -> None:
-    """Write threads, or all of the prefix, to one file with checksums. What is encrypted stays encrypted."""
+    stores_by_reference: Annotated[
+        bool, typer.Option("--stores-by-reference", help="Leave out the bytes of the media store, and only name them.")
+    ] = False,
+) -> int:
+    """Write threads, or all of the prefix, to one file with checksums. What is encrypted stays encrypted.
+
+    Media are in the file, also those that the media store has. Exit code 1 when a medium cannot be read.
+    """
     from ..transfer.backup import backup as write
 
     saver = call.saver()
@@ -35,11 +42,13 @@ def backup(
             saver,
             cast(Any, sys.stdout.buffer if file == STANDARD else file),
             thread or None,
-            media="reference" if media_by_reference else "include",
+            media="reference" if media_by_reference else "own" if stores_by_reference else "include",
             progress=counting(progress),
         )
     call.output.say(
         f"wrote {report.threads} threads, {report.checkpoints} checkpoints, {shown_bytes(report.size_bytes)}"
     )
+    tell_lost_media(report.lost, call.output, rows=file != STANDARD)
     if call.output.json and file != STANDARD:
         call.output.write_json({"file": str(file), **asdict(report)})
+    return exits.FINDINGS if report.lost else exits.DONE

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ThreadNotFoundError
 from .call import Call
 from .files import STANDARD, read_bytes, write_text
 from .output import Output, dump_json
@@ -72,14 +71,16 @@ def history_of(call: Call, name: str, *, as_thread: bool) -> list[MessageEnvelop
 
 
 def thread_envelopes(call: Call, thread_id: str) -> list[MessageEnvelope]:
-    """Return the conversation at a thread's head.
+    """Return the conversation at a thread's head; media that cannot be had are named, not told of in words.
 
     Raises:
         ThreadNotFoundError: there is no such thread.
     """
-    if call.saver().thread_info(thread_id) is None:
-        raise ThreadNotFoundError(f"there is no thread {thread_id!r} here. Check the id, the prefix and the server.")
-    return [message for turn in call.saver().turns(thread_id) for message in turn.messages]
+    from ..envelope.read import read_message
+    from ..transfer.conversations import config_of, read_conversation
+
+    found = read_conversation(call.saver(), config_of(thread_id, "", None), None, full=False, read_media=True)
+    return [message if isinstance(message, dict) else read_message(message) for message in found.messages]
 
 
 def checked_choices(**chosen: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import typer
 from .call import FILES, Call, command
 from .files import read_bytes, write_text
 from .histories import AsThread, history_of, read_history
+from .losses import tell_losses
 from .output import dump_json
 
 
@@ -55,4 +56,5 @@ def _lines(call: Call, name: str, as_thread: bool) -> list[dict[str, Any]]:
         if not any(line.get("provider") == "anthropic" for line in lines):
             return lines
     export = export_messages(history_of(call, name, as_thread=as_thread), "agent-checkpoint")
+    tell_losses(export.report, call.output, report=None, strict=False)
     return list(export.payload["lines"])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from .output import Progress
+from .output import Output, Progress
 from .settings import UsageError
 
 if TYPE_CHECKING:
+    from ..transfer.copy_report import Difference
     from ..transfer.copying import Progress as Done
 
 OnExisting = Literal["refuse", "skip", "overwrite", "as-new"]
@@ -35,6 +37,18 @@ def checked_policy(on_existing: str) -> OnExisting:
 def counting(progress: Progress) -> Callable[[Done], None]:
     """Return a callback that shows how far it is."""
     return lambda done: progress.at(done.done, done.total)
+
+
+def tell_lost_media(lost: Sequence[Difference], output: Output, *, rows: bool = True) -> None:
+    """Say which media cannot be read.
+
+    Args:
+        rows: Whether they are data of the command, one row each; stdout may hold something else.
+    """
+    if lost:
+        output.insist(f"warning: {len(lost)} media cannot be read")
+    if lost and rows and not output.json:
+        output.rows(("thread_id", "checkpoint_ns", "checkpoint_id", "detail"), [asdict(one) for one in lost])
 
 
 def settle_memory() -> None:

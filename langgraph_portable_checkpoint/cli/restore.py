@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from . import exits
 from .call import MOVING, Call, command
 from .files import STANDARD
-from .moving import ExistingOption, checked_policy, counting
+from .moving import ExistingOption, checked_policy, counting, tell_lost_media
 from .output import safe_line
 from .settings import UsageError
 
@@ -20,10 +21,10 @@ def restore(
     call: Call,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The backup to read.")],
     on_existing: ExistingOption = "refuse",
-) -> None:
+) -> int:
     """Write the threads of a backup. All of the file is checked before anything is written.
 
-    May be stopped at any moment and run again.
+    May be stopped at any moment and run again. Exit code 1 when a medium cannot be read here.
     """
     from ..transfer.restoring import restore as read
 
@@ -35,8 +36,10 @@ def restore(
     counts = f"{report.restored} threads with {report.checkpoints} checkpoints"
     call.output.say(f"restored {counts}; {report.unchanged} were there already, {report.skipped} skipped")
     if report.blobs_left_out:
-        call.output.insist(f"warning: the backup only names {report.blobs_left_out} media blobs; they are not here")
+        call.output.say(f"the backup only names {report.blobs_left_out} media blobs")
+    tell_lost_media(report.lost, call.output)
     for source, target in report.renamed.items():
         call.output.say(f"{safe_line(source)} became {safe_line(target)}")
     if call.output.json:
         call.output.write_json(asdict(report))
+    return exits.FINDINGS if report.lost else exits.DONE

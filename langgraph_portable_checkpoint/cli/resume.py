@@ -15,6 +15,7 @@ import typer
 
 from .call import FILES, Call, command
 from .histories import AsThread, read_history, text_of, thread_envelopes
+from .losses import tell_losses
 from .settings import UsageError
 
 VARIABLE: Final = "AGENT_CHECKPOINT_INIT"
@@ -53,6 +54,7 @@ def _checkpoint_file(call: Call, name: str, *, as_thread: bool) -> Iterator[Path
     from ..dialects.export import export_messages
 
     export = export_messages(thread_envelopes(call, name), "agent-checkpoint")
+    tell_losses(export.report, call.output, report=None, strict=False)
     with tempfile.TemporaryDirectory(prefix="portable-checkpoint-") as folder:
         path = Path(folder) / "checkpoint.jsonl"
         path.write_text(text_of(export), encoding="utf-8")

@@ -2,8 +2,10 @@
 
 The document: `format`, `v`, `thread_id`, `saved_at`, `writer`, `turns` (turn envelopes, each with all its messages
 instead of `pages`), `messages` (one per ref: `ref` in hex, the `envelope`, and `binary`), `media` (one per blob:
-`sha256`, `mime_type`, `size_bytes`, and `base64` or `store` with `ref`). Fields that this version does not know are
-kept.
+`sha256`, `mime_type`, `size_bytes`, and `base64` or `store` with `ref`). Where there are some: `uploads` (copies at
+providers: maps of `uploads`, `mime_type`, `size_bytes`, and the `sha256` of the bytes where `media` has them) and
+`lost` (media that could not be read: `reason`, `detail`, what is known of them, and the `ref`, `message` and `turn` of
+the message that holds no bytes in their place). Fields that this version does not know are kept.
 
 JSON has no bytes, no NaN and no keys but text. Such values inside an envelope or a turn stand outside of it, in
 `binary`: a list of [path, base64 of the value's msgpack], and null stands at the path. So text that looks like a marker
@@ -60,6 +62,10 @@ class ThreadArchive:
     messages: Mapping[bytes, MessageEnvelope] = field(default_factory=dict)
     """Envelope by ref; every ref that a turn names is here."""
     media: tuple[ArchivedMedia, ...] = ()
+    uploads: tuple[Mapping[str, Any], ...] = ()
+    """Copies of media at providers: media table records without a place, see the module."""
+    lost: tuple[Mapping[str, Any], ...] = ()
+    """Media that could not be read when the archive was written: entries of a media report, see the module."""
     extras: Mapping[str, Any] = field(default_factory=dict)
     """Top-level fields that this version does not know."""
 
@@ -87,6 +93,8 @@ def archive_to_json(archive: ThreadArchive, *, path: str | os.PathLike[str] | No
         "turns": [_turn_to_json(turn) for turn in archive.turns],
         "messages": [_message_to_json(ref, envelope) for ref, envelope in archive.messages.items()],
         "media": [_media_to_json(blob) for blob in archive.media],
+        **({"uploads": [dict(one) for one in archive.uploads]} if archive.uploads else {}),
+        **({"lost": [dict(one) for one in archive.lost]} if archive.lost else {}),
     }
     text = json.dumps(document, allow_nan=False, indent=1)
     if path is not None:
@@ -120,7 +128,9 @@ def archive_from_json(source: str | bytes | os.PathLike[str]) -> ThreadArchive:
         turns=turns,
         messages=messages,
         media=tuple(_media_from_json(entry, where) for entry in document["media"]),
-        extras={name: value for name, value in document.items() if name not in _FIELDS and name not in ("format", "v")},
+        uploads=tuple(document.get("uploads", ())),
+        lost=tuple(document.get("lost", ())),
+        extras={name: value for name, value in document.items() if name not in _KNOWN},
     )
 
 
@@ -132,6 +142,9 @@ _FIELDS: Final[Mapping[str, type]] = {
     "messages": list,
     "media": list,
 }
+_MAPS: Final = ("uploads", "lost")
+"""Optional fields: lists of maps."""
+_KNOWN: Final = frozenset({"format", "v", *_FIELDS, *_MAPS})
 
 
 def _text_of(source: str | bytes | os.PathLike[str]) -> tuple[str, str]:
@@ -156,9 +169,14 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
         raise _corrupt(where, f'it does not say "format": "{ARCHIVE_FORMAT}"')
     _check_version(document.get("v"), ARCHIVE_VERSION, where)
     wrong = [name for name, kind in _FIELDS.items() if not isinstance(document.get(name), kind)]
+    wrong += [name for name in _MAPS if not _is_list_of_maps(document.get(name, []))]
     if wrong:
         raise _corrupt(where, f"missing or of a wrong type: {', '.join(wrong)}")
     return document
+
+
+def _is_list_of_maps(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
 
 
 def _check_version(version: object, supported: int, where: str) -> None:

@@ -12,21 +12,24 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal, cast
+from typing import Any, BinaryIO, Final, Literal, cast, get_args
 
 from ..errors import ThreadNotFoundError
 from ..saver import PortableRedisSaver
 from ..storage.items import digest_of
 from ..storage.layout import LAYOUT_VERSION, checked_id
 from ..storage.programs import paged
+from .backed_up_media import Elsewhere
 from .compact import Numbers, Shrunk, by_number, by_time, items_in_order
+from .copy_report import Difference
 from .copying import OnProgress, Progress
 from .frames import DATA, FORMAT, HEADER, THREAD, THREAD_END, TRAILER, FrameWriter
 from .inventory import inventory_of
+from .media_losses import as_differences
 from .steps import drive
 from .whole_file import whole_file
 
-Media = Literal["include", "reference"]
+Media = Literal["include", "own", "reference"]
 FRAME_BYTES: Final = 1024 * 1024
 """Fields are put together into frames of about this size."""
 Source = str | os.PathLike[str] | BinaryIO
@@ -34,11 +37,17 @@ Source = str | os.PathLike[str] | BinaryIO
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """What a backup holds, and its size."""
+    """What a backup holds, and its size.
+
+    Attributes:
+        lost: Media that it should hold and does not, since they cannot be read: with the oldest checkpoint that holds
+            each, and why.
+    """
 
     threads: int
     checkpoints: int
     size_bytes: int
+    lost: tuple[Difference, ...] = ()
 
 
 def backup(
@@ -54,22 +63,24 @@ def backup(
     Args:
         file: A path, or an open binary file.
         threads: Thread ids; all under the saver's prefix by default.
-        media: "include" the blobs that are kept in Redis, or only "reference" them.
+        media: "include" the bytes of media, also those that the external media store has; include only the threads'
+            "own", which are kept in Redis; or only "reference" them. What is not included is still named.
         progress: Called after each thread.
 
     Raises:
         ThreadNotFoundError: a named thread does not exist. OSError: the file cannot be written; none is left behind.
     """
-    if media not in ("include", "reference"):
-        raise ValueError(f'media is {media!r}; use "include" or "reference"')
+    if media not in get_args(Media):
+        raise ValueError(f"media is {media!r}; use one of {', '.join(get_args(Media))}")
     named = None if threads is None else list(dict.fromkeys(checked_id("thread_id", name) for name in threads))
     names = drive(inventory_of(saver).threads()) if named is None else named
     with _written(file) as out:
         writer = FrameWriter(out)
         writer.write(HEADER, _header(media))
         threads_written = checkpoints = 0
+        lost: list[Difference] = []
         for done, thread_id in enumerate(names, 1):
-            written = _write_steadily(writer, saver, thread_id, media)
+            written = _write_steadily(writer, saver, thread_id, media, lost)
             if written is None and named is not None:
                 raise ThreadNotFoundError(f"thread {thread_id!r} does not exist, so it cannot be backed up.")
             threads_written += written is not None
@@ -77,7 +88,7 @@ def backup(
             if progress is not None:
                 progress(Progress(done, len(names), thread_id))
         writer.write(TRAILER, {"threads": threads_written, "frames": writer.frames})
-        return BackupReport(threads_written, checkpoints, writer.size_bytes)
+        return BackupReport(threads_written, checkpoints, writer.size_bytes, tuple(lost))
 
 
 def _header(media: Media) -> dict[str, Any]:
@@ -95,15 +106,20 @@ def _written(file: Source) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, out)
 
 
-def _write_steadily(writer: FrameWriter, saver: PortableRedisSaver, thread_id: str, media: Media) -> int | None:
+def _write_steadily(
+    writer: FrameWriter, saver: PortableRedisSaver, thread_id: str, media: Media, lost: list[Difference]
+) -> int | None:
     """Write a thread as it is at one moment; return how many checkpoints it has, None when there is no such thread."""
     for read in paged.OUTLINES:
         with suppress(paged.ThreadChangedError):
             outline = saver._run(read(saver._core, thread_id))
             if outline is None:
                 return None
+            elsewhere = Elsewhere(saver, outline)
             with writer.whole():
-                _write_thread(writer, _Pages(saver, outline), media)
+                _write_thread(writer, _Pages(saver, outline), media, elsewhere)
+            missing, opens = {} if media == "reference" else elsewhere.lost, elsewhere.view is not None
+            lost += drive(as_differences(saver, thread_id, missing, opens=opens))
             return len(outline.sizes["ckpts"])
     raise AssertionError("unreachable: the last outline holds all")
 
@@ -133,7 +149,7 @@ class _Pages:
         return (field for page in self.of(part, sorted(names, key=order) if order else names) for field in page.items())
 
 
-def _write_thread(writer: FrameWriter, pages: _Pages, media: Media) -> None:
+def _write_thread(writer: FrameWriter, pages: _Pages, media: Media, elsewhere: Elsewhere) -> None:
     stored = pages.outline.head
     head = {
         "thread_id": pages.outline.thread_id,
@@ -146,7 +162,7 @@ def _write_thread(writer: FrameWriter, pages: _Pages, media: Media) -> None:
     writer.write(THREAD, head)
     fields = size = 0
     frame: list[list[Any]] = []
-    for part, values in _parts_of(pages, media):
+    for part, values in _parts_of(pages, media, elsewhere):
         frame.append([part, []])
         for name, shrunk, size_bytes in values:
             frame[-1][1] += (name, shrunk)
@@ -155,21 +171,37 @@ def _write_thread(writer: FrameWriter, pages: _Pages, media: Media) -> None:
                 writer.write(DATA, frame)
                 frame, size = [[part, []]], 0
     writer.write(DATA, frame)
-    writer.write(THREAD_END, {"fields": fields, "blobs": len(pages.outline.sizes["blobs"])})
+    blobs = len(pages.outline.sizes["blobs"]) + len(elsewhere.records)
+    writer.write(THREAD_END, {"fields": fields, "blobs": blobs})
 
 
 Field = tuple[bytes | None, Shrunk, int]
 """Name (None: the digest of the value), value, and its size as stored."""
 
 
-def _parts_of(pages: _Pages, media: Media) -> Iterator[tuple[str, Iterator[Field]]]:
+def _parts_of(pages: _Pages, media: Media, elsewhere: Elsewhere) -> Iterator[tuple[str, Iterator[Field]]]:
+    """List the parts of a thread. Media table records come first: they tell which of the blobs were in a store."""
     numbers, key = Numbers(), pages.outline.head.key
-    yield "blobs", _numbered(() if media == "reference" else pages.fields("blobs"), key, numbers, numbers.keep)
+    yield "media", _noted(pages, elsewhere)
+    yield "blobs", _numbered(_blobs(pages, media, elsewhere), key, numbers, numbers.keep)
     yield "items", _numbered(pages.fields("items"), key, numbers, numbers.shrink)
-    shrinks = {"media": numbers.keep, "ckpts": numbers.shrink, "writes": numbers.shrink_frames}
-    for part in ("media", "ckpts", "writes", "turns"):
+    shrinks = {"ckpts": numbers.shrink, "writes": numbers.shrink_frames}
+    for part in ("ckpts", "writes", "turns"):
         shrink = shrinks.get(part, numbers.shrink_text)
         yield part, ((name, shrink(data), len(data)) for name, data in pages.fields(part))
+
+
+def _noted(pages: _Pages, elsewhere: Elsewhere) -> Iterator[Field]:
+    for page in pages.of("media"):
+        elsewhere.note(page)
+        yield from ((name, data, len(data)) for name, data in page.items())
+
+
+def _blobs(pages: _Pages, media: Media, elsewhere: Elsewhere) -> Iterator[tuple[bytes, bytes]]:
+    if media != "reference":
+        yield from pages.fields("blobs")
+    if media == "include":
+        yield from elsewhere.fields()
 
 
 def _numbered(

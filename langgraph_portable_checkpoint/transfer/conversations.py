@@ -17,6 +17,7 @@ from ..dialects.pairing import CALL_TYPES
 from ..dialects.responses_read import lift_items
 from ..envelope.model import Block, MessageEnvelope
 from ..envelope.read import read_message
+from ..envelope.turn_model import TurnMessage
 from ..errors import IncompatibleHistoryError, ThreadNotFoundError
 from ..media.placing import referred_to
 from ..saver import PortableRedisSaver
@@ -66,10 +67,8 @@ def read_conversation(
         IncompatibleHistoryError: the channel holds no messages.
     """
     read: _Read = _read
-    if isinstance(_saver_of(source), PortableRedisSaver) and not read_media:
-        read = _read_without_media
-    elif isinstance(source, PortableRedisSaver):
-        read = _read_spoken
+    if isinstance(_saver_of(source), PortableRedisSaver):
+        read = _read_without_media if not read_media else _read_spoken if _saver_of(source) is source else _read_state
     head = read(source, config, channel)
     pending = _dangling(head.messages) if head.waits else frozenset()
     if full:
@@ -114,7 +113,13 @@ def _read_spoken(source: Any, config: RunnableConfig, channel: str | None) -> _S
     if found is not None:
         return found
     read = _read(source, config, channel)
-    return replace(read, messages=_with_lost_media(source, config, read.messages)) if read.messages else read
+    return replace(read, messages=_with_lost_media(source, config, read.messages, channel=channel))
+
+
+def _read_state(source: Any, config: RunnableConfig, channel: str | None) -> _Snapshot:
+    """Read from a graph whose checkpointer is ours."""
+    read = _read(source, config, channel)
+    return replace(read, messages=_with_lost_media(source, config, read.messages, channel=channel))
 
 
 def _spoken(saver: PortableRedisSaver, config: RunnableConfig, channel: str | None, *, media: bool) -> _Snapshot | None:
@@ -177,20 +182,36 @@ def _reference_of(block: Block, names: Set[bytes]) -> Block:
     return cast(Block, {"type": kind, "mime_type": mime_type, "media": media})
 
 
-def _with_lost_media(saver: PortableRedisSaver, config: RunnableConfig, messages: Messages) -> Messages:
-    """Give messages whose media could not be read as they are stored, so that the export tells what is missing."""
-    named = config["configurable"]
+def _with_lost_media(source: Any, config: RunnableConfig, messages: Messages, *, channel: str | None) -> Messages:
+    """Give messages whose media could not be read as they are stored, so that the export tells what is missing.
+
+    Where the conversation is no stored list (a delta channel), they are found by the texts of a read without media.
+    """
+    named, saver = config["configurable"], _saver_of(source)
     view = saver._core.views.get(named["thread_id"])
-    if view is None or not view.lost:
+    if view is None or not view.lost or not messages:
         return messages
     program = reading.conversation(saver._core, named["thread_id"], named["checkpoint_ns"], named.get("checkpoint_id"))
     found = saver._run(program)
-    if found is None or len(found.messages) != len(messages):
+    if found is not None and [message.id for message in found.messages] == [_field(each, "id") for each in messages]:
+        lost = {at for at, said in enumerate(found.messages) if not view.lost.keys().isdisjoint(_media_of(found, said))}
+        stored = {at: _stored_of(found, found.messages[at]) for at in lost}
+        return [stored.get(at, message) for at, message in enumerate(messages)]
+    told = _read(source, {"configurable": {**named, "media": "none"}}, channel).messages
+    referring = [_referring(message, view.lost.keys()) for message in told]
+    if len(told) != len(messages):
         return messages
-    for position, message in enumerate(found.messages):
-        if not view.lost.keys().isdisjoint(found.decoder.open(message.ref).media):
-            messages[position] = reading.envelope_of(found.decoder, message.ref, message.id, media=False)
-    return messages
+    return [
+        each if each is not text else message for each, text, message in zip(referring, told, messages, strict=True)
+    ]
+
+
+def _media_of(found: reading.Conversation, said: TurnMessage) -> tuple[bytes, ...]:
+    return found.decoder.open(said.ref).media
+
+
+def _stored_of(found: reading.Conversation, said: TurnMessage) -> MessageEnvelope:
+    return reading.envelope_of(found.decoder, said.ref, said.id, media=False)
 
 
 def _messages_of(values: Any, channel: str | None) -> Messages:

@@ -13,7 +13,12 @@ MAX_DIFFERENCES: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A checkpoint that does not compare equal after the copy."""
+    """A checkpoint that does not compare equal after the copy, or a medium that cannot be read.
+
+    Attributes:
+        checkpoint_ns, checkpoint_id: The checkpoint; of a medium, the oldest that holds it. Empty where none does.
+        detail: What is not as it should be, and for media why. Never holds contents.
+    """
 
     thread_id: str
     checkpoint_ns: str
@@ -27,11 +32,13 @@ class CopyReport:
 
     Attributes:
         copied, completed, unchanged, skipped: Threads that are new in the target, that were there in part and are whole
-            now, that were there already, and that were left alone because the target has another thread of that id, or
-            because the copy that was to take its place did not compare equal.
+            now, that were there already, and that were left alone: because the target has another thread of that id,
+            because the copy that was to take its place did not compare equal, or because media of it cannot be read.
         checkpoints, writes: How many were stored.
         respelled: Threads whose channel versions were numbers and are texts now, since the target makes and needs such.
-        differences: Checkpoints that do not compare equal, with where; at most 1,000 are kept.
+        uploads_left_out: Recorded uploads to providers that the target, not being a saver of ours, has no place for.
+        differences: Checkpoints that do not compare equal, with where, and media that cannot be read, with where and
+            why; at most 1,000 are kept.
         renamed: Source thread id -> target thread id, where they differ.
     """
 
@@ -42,6 +49,7 @@ class CopyReport:
     checkpoints: int = 0
     writes: int = 0
     respelled: int = 0
+    uploads_left_out: int = 0
     differences: list[Difference] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
 

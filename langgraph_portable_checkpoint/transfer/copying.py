@@ -19,9 +19,11 @@ from ..saver import PortableRedisSaver
 from ..storage.layout import checked_id
 from ..storage.programs import bulk, paged
 from .comparing import difference_of_tuples, parent_of
+from .copied_media import CopiedMedia
 from .copy_report import CopyReport, Difference, Outcome
 from .decoding import decoding_once
 from .inventory import BUDGET, Inventory, TaskPaths, inventory_of
+from .media_losses import NOWHERE
 from .overwriting import Overwriting
 from .steps import Ask, Gather, Moves, Place, Run, Saver, adrive, config_at, drive, weight_of
 from .stored_copy import StoredCopy
@@ -62,12 +64,15 @@ def copy_threads(
     May be stopped at any moment and called again: threads that are there are recognised by their checkpoints' ids and
     their last checkpoint, and those that are there in part are completed.
 
+    Media go along, from external stores too. One that cannot be read is a difference in the report: between savers of
+    ours the copy goes on naming it, to others its thread is not copied.
+
     Args:
         threads: Thread ids; all of the source's by default.
         on_existing: What to do where the target has another thread of that id: "refuse" before anything is written,
             "skip" it, "overwrite" it, or copy "as-new", under the id with "-copy" (or "-copy-2", ...) behind it.
         progress: Called after each thread.
-        verify: Compare every checkpoint copied with the source's, by value and type.
+        verify: Compare every checkpoint copied with the source's, by value and type, and media by digest.
 
     Returns:
         What was done; differences are reported, not raised.
@@ -77,6 +82,7 @@ def copy_threads(
         ThreadExistsError, TurnInProgressError: on_existing is "overwrite", and the thread was written meanwhile, or
             someone else holds it; it was left alone.
         ThreadNotFoundError: a named thread is not in the source.
+        MediaStoreError: the target's external store does not take a medium.
         And what the savers raise; what was copied until then stays and counts.
     """
     return drive(_Copy(source, target, on_existing, progress, verify=verify).run(threads))
@@ -122,13 +128,14 @@ class _Copy:
         self, source: Saver, target: Saver, on_existing: OnExisting, progress: OnProgress | None, *, verify: bool
     ) -> None:
         check_policy(on_existing)
-        self.source = inventory_of(decoding_once(source))
+        self.report = CopyReport()
+        self.media = CopiedMedia(decoding_once(source), target, self.report)
+        self.source = inventory_of(self.media.source)
         self.target = inventory_of(target)
         self.on_existing = on_existing
         self.progress = progress
         self.verify = verify
         self.spells = makes_texts(target)
-        self.report = CopyReport()
         self.ttl = b""
         """The own time to live of the thread last copied as it is stored."""
 
@@ -140,6 +147,7 @@ class _Copy:
             yield from self._refuse_existing(names, must_exist=named is not None)
         for done, thread_id in enumerate(names, 1):
             self.report.count((yield from self._thread(thread_id, must_exist=named is not None)))
+            self.media.tell_heard(thread_id)
             if self.progress is not None:
                 self.progress(Progress(done, len(names), thread_id))
         return self.report
@@ -189,6 +197,7 @@ class _Copy:
         if thread.target_id != thread_id:
             self.report.renamed[thread_id] = thread.target_id
         if thread.present == set(places) and (yield from self._is_finished(thread)):
+            yield from self.media.follow(thread_id, thread.target_id)
             return "unchanged"
         tuples = gathered.tuples if gathered else None
         if thread.overwrites:
@@ -198,7 +207,15 @@ class _Copy:
     def _fill(self, thread: _Thread, tuples: dict[Place, CheckpointTuple] | None) -> Moves[Outcome]:
         if not thread.present and (yield from self._copy_stored(thread)):
             return "copied"
-        yield from self._copy(thread, tuples)
+        if (yield from self.media.are_lost(thread.source_id, thread.target_id)):
+            return "skipped"
+        if thread.present:
+            yield from self.media.make_good(thread.source_id, thread.target_id)
+        if not (yield from self._copy(thread, tuples)):
+            return "skipped"
+        yield from self.media.follow(thread.source_id, thread.target_id)
+        if isinstance(self.target.saver, PortableRedisSaver):
+            self.target.saver._core.forget(thread.target_id)  # else memory grows for some hundred threads
         return "completed" if thread.present else "copied"
 
     def _overwrite(self, thread: _Thread, tuples: dict[Place, CheckpointTuple] | None) -> Moves[Outcome]:
@@ -208,20 +225,25 @@ class _Copy:
         """
         target = self.target.saver
         if not isinstance(target, PortableRedisSaver):
+            if (yield from self.media.are_lost(thread.source_id, thread.target_id)):
+                return "skipped"
             for place in thread.places if tuples is None else ():
                 yield from self.source.read(thread.source_id, place)
+            if self.media.tell_heard(thread.target_id):
+                return "skipped"
             yield Ask(target, "delete_thread", (thread.target_id,))
             return (yield from self._fill(thread, tuples))
         over = Overwriting.of(target, thread.target_id)
         before = yield Run(target, over.begin())
         staged = self._into(over.staged)
         yield from staged._fill(thread, tuples)
+        self.media.heard.taken()  # the copy that was staged has told it
         self.report.differences += staged.report.differences
         if staged.report.differences:
             yield Run(target, over.drop())
             return "skipped"
         yield Run(target, over.swap(before, checkpoints=len(thread.places), ttl=staged.ttl))
-        for name in ("checkpoints", "writes", "respelled"):
+        for name in ("checkpoints", "writes", "respelled", "uploads_left_out"):
             setattr(self.report, name, getattr(self.report, name) + getattr(staged.report, name))
         return "copied"
 
@@ -284,11 +306,16 @@ class _Copy:
         self.report.checkpoints += len(outline.sizes["ckpts"])
         if self.verify:
             for part in (yield from stored.differing(target_id)):
-                self.report.note(target_id, Place("", ""), f"{part}: not what was sent")
+                self.report.note(target_id, NOWHERE, f"{part}: not what was sent")
+        yield from self.media.note(outline.thread_id, target_id, stored.lost)
         return True
 
-    def _copy(self, thread: _Thread, tuples: dict[Place, CheckpointTuple] | None) -> Moves[None]:
-        """Copy what is missing and compare everything, a few checkpoints at a time."""
+    def _copy(self, thread: _Thread, tuples: dict[Place, CheckpointTuple] | None) -> Moves[bool]:
+        """Copy what is missing and compare everything, a few checkpoints at a time.
+
+        Returns:
+            False when a medium could not be read: it was reported, and nothing from that checkpoint on was copied.
+        """
         paths = yield from self.source.task_paths(thread.source_id)
         compare = comparer_of(self.target, thread.target_id) if self.verify else None
         places = thread.places if self.verify or self.spells else thread.missing
@@ -297,16 +324,19 @@ class _Copy:
         weight = 0
         for place in places:
             known = tuples.get(place) if tuples else (yield from self.source.read(thread.source_id, place))
+            if self.media.tell_heard(thread.target_id, place):
+                break
             if known is not None:
                 chunk[place] = known if spelling is None else spelling.spelled(known)
                 weight += weight_of(known)
             if len(chunk) >= CHECKPOINTS_AT_ONCE or weight > WEIGHT_AT_ONCE:
                 yield from self._copy_chunk(thread, chunk, paths, compare)
                 chunk, weight = {}, 0
-        yield from self._copy_chunk(thread, chunk, paths, compare)
-        self.report.respelled += spelling is not None and spelling.used
-        if isinstance(self.target.saver, PortableRedisSaver):
-            self.target.saver._core.forget(thread.target_id)  # else memory grows for some hundred threads
+        else:
+            yield from self._copy_chunk(thread, chunk, paths, compare)
+            self.report.respelled += spelling is not None and spelling.used
+            return True
+        return False
 
     def _copy_chunk(
         self, thread: _Thread, found: dict[Place, CheckpointTuple], paths: TaskPaths, compare: Compare | None

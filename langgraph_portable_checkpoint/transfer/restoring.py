@@ -19,13 +19,16 @@ from ..errors import CorruptRecordError, ThreadExistsError
 from ..saver import PortableRedisSaver
 from ..storage.items import digest_of
 from ..storage.layout import checked_id
-from ..storage.programs import whole
+from ..storage.programs import carrying, whole
+from .backed_up_media import Arrival
 from .backup import Source
 from .compact import Numbers
-from .copy_report import Outcome
+from .copy_report import Difference, Outcome
 from .copying import OnExisting, OnProgress, Progress, check_policy, new_names
 from .frames import DATA, THREAD, THREAD_END, TRAILER, Frame, FrameReader
+from .media_losses import as_differences
 from .overwriting import Overwriting
+from .steps import Moves, Run, drive
 
 
 @dataclass(slots=True)
@@ -36,6 +39,7 @@ class RestoreReport:
         restored, unchanged, skipped: Threads written, there already with the same checkpoints, and left alone.
         checkpoints: How many were written.
         blobs_left_out: Media that the backup names and does not hold, in the threads written.
+        lost: Those of them that cannot be read here: with the oldest checkpoint that holds each, and why.
         renamed: Thread id in the backup -> thread id here, where they differ.
     """
 
@@ -44,6 +48,7 @@ class RestoreReport:
     skipped: int = 0
     checkpoints: int = 0
     blobs_left_out: int = 0
+    lost: list[Difference] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
 
 
@@ -56,8 +61,8 @@ def restore(
 ) -> RestoreReport:
     """Write the threads of a backup. All of the file is checked before anything is written.
 
-    Each thread appears at once, whole. Called again after a crash, it goes on where it stopped: threads with the same
-    checkpoints are left as they are.
+    Media that were in an external store go where this saver keeps media. Each thread appears at once, whole. Called
+    again after a crash, it goes on where it stopped: threads with the same checkpoints are left as they are.
 
     Args:
         file: A path, or an open binary file that can be read twice.
@@ -246,9 +251,10 @@ def _restore_thread(
         report.unchanged += outcome == "unchanged"
         return
     if on_existing == "overwrite" and saver._run(whole.places_of(saver._core, target_id)):
-        _load_over(saver, thread, places)
+        absent = _load_over(saver, thread, places)
     else:
-        _load(saver, thread, target_id)
+        absent = _load(saver, thread, target_id)
+    report.lost += drive(_lost_of(saver, target_id, absent))
     report.restored += 1
     report.checkpoints += places.count
     report.blobs_left_out += thread.blobs_left_out
@@ -272,21 +278,35 @@ def _settled(
     return target_id, "unchanged" if there else "copied"
 
 
-def _load_over(saver: PortableRedisSaver, thread: _Arriving, places: _Places) -> None:
+def _lost_of(saver: PortableRedisSaver, thread_id: str, absent: Mapping[bytes, None]) -> Moves[list[Difference]]:
+    """Look for media that did not come along where this saver would read them; say which are not there."""
+    if not absent:
+        return []
+    check = carrying.unreadable_media(saver._core.stranger(), thread_id, wanted=absent.__contains__)
+    lost = yield Run(saver, check)
+    return (yield from as_differences(saver, thread_id, lost))
+
+
+def _load_over(saver: PortableRedisSaver, thread: _Arriving, places: _Places) -> Mapping[bytes, None]:
     """Put a thread in the place of the one that is there, which stays until the new one is whole."""
     over = Overwriting.of(saver, thread.thread_id)
     before = saver._run(over.begin())
-    _load(over.staged, thread, thread.thread_id)
+    absent = _load(over.staged, thread, thread.thread_id)
     saver._run(over.swap(before, checkpoints=places.count, ttl=thread.head.ttl))
+    return absent
 
 
-def _load(saver: PortableRedisSaver, thread: _Arriving, target_id: str) -> None:
+def _load(saver: PortableRedisSaver, thread: _Arriving, target_id: str) -> Mapping[bytes, None]:
+    """Write a thread; return the names of the media whose bytes did not come along."""
     core, renamed = saver._core, target_id != thread.thread_id
     key = core.reseal_key(thread.head.key, thread.thread_id, target_id)
     head = thread.head.without_turn_log() if renamed else thread.head
     load = saver._run(whole.begin_load(core, target_id, head, key=key))
+    media = Arrival(saver, thread.thread_id, thread.head.key)
     for page in thread:
         if renamed:
             page.pop("turns", None)
-        saver._run(whole.stage(core, load, page))
+        saver._run(whole.stage(core, load, media.settled(page)))
+    saver._run(whole.stage(core, load, media.rest()))
     saver._run(whole.commit(core, load))
+    return media.absent

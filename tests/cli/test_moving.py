@@ -149,6 +149,23 @@ def test_threads_move_from_sqlite_and_a_graph_goes_on(
     assert on_server("migrate", *ours, "--json").json["copied"] == 3
 
 
+def test_a_migration_finds_the_media_of_its_source_or_says_which_it_did_not(
+    cli: Cli, server: Room, tmp_path: Path
+) -> None:
+    here, there = tmp_path / "here", ("--redis-url", server.url, "--prefix", f"{server.prefix}-there")
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix, media_store=here) as source:
+        talk(source, "t", "one", [{"type": "image", "base64": PNG, "mime_type": "image/png"}])
+    memory = ("--from", server.url, "--from-prefix", server.prefix, "--to", f"sqlite:///{tmp_path}/copy.sqlite")
+    ran = cli("migrate", *memory)
+    assert ran.code == 1
+    assert "1 skipped" in ran.err
+    assert "media store 'directory', which this saver does not have" in ran.out
+    assert cli("migrate", *memory, "--from-media", here, "--json").json["copied"] == 1
+    ours = ("--from", server.url, "--from-prefix", server.prefix, "--from-media", here, *there)
+    assert cli("migrate", *ours).code == 0
+    assert PNG in cli("export", "t", "--to", "anthropic", *there).out
+
+
 def test_a_migration_that_is_stopped_goes_on(
     on_server: Cli, server: Room, sqlite: str, saver: PortableRedisSaver
 ) -> None:

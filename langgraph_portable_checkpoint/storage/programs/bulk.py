@@ -206,7 +206,9 @@ class ReadBack:
 
 
 @beginning_anew
-def read_back(core: Core, thread_id: str, places: Sequence[bytes]) -> Program[dict[bytes, ReadBack]]:
+def read_back(
+    core: Core, thread_id: str, places: Sequence[bytes], *, media: bool = True
+) -> Program[dict[bytes, ReadBack]]:
     """Read checkpoints by place, without decoding their values. Two round trips, one more for media."""
     reply = yield Script("list", core.layout.thread(thread_id), (b"names", *places), writes=False)
     if len(reply) > 2 and reply[2] == b"broken" and not reply[0]:
@@ -221,5 +223,5 @@ def read_back(core: Core, thread_id: str, places: Sequence[bytes]) -> Program[di
     decoder = core.decoder(view, thread_id, {})
     refs = [ref for _, parsed, _ in rows for ref in parsed.refs]
     refs += [ref for _, _, writes in rows for write in writes for ref in write.entry.refs]
-    yield from fetch_missing(core, view, thread_id, refs, decoder)
+    yield from fetch_missing(core, view, thread_id, refs, decoder, media=media)
     return {at: ReadBack(read_record(core, parsed, decoder), writes, decoder) for at, parsed, writes in rows}

@@ -5,7 +5,8 @@ What an archive is made of. Media are put back into the messages, so nothing ref
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage
@@ -21,9 +22,14 @@ from ..codec import BLOB_WIRE, id_to_wire
 from ..decoder import Decoder
 from ..effects import Batch, Command, Program
 from ..items import MESSAGE
+from ..named_media import without_names
+from ..opened import id_of
 from ..sequences import Entry
 from .anew import beginning_anew
-from .core import Core, OtherThreadError
+from .carrying import LostMedium, unreadable_media
+from .core import Core, OtherThreadError, fetch_media
+from .media_places import media_below
+from .media_table import read_media
 from .reading import fetch, thread_info, turns_page
 from .turns import read_log, seal, turn_field
 
@@ -31,11 +37,29 @@ ALL_TURNS: Final = 2**31
 IN_MEMORY_ONLY: Final = ("raw_content",)
 
 
+@dataclass(frozen=True, slots=True)
+class WholeConversation:
+    """What an archive is made of.
+
+    Attributes:
+        envelopes: By ref, the messages of the turns, media in place.
+        lost: By name, the media of messages or uploads that could not be read.
+        lost_in: Ref of a message -> names of its media that could not be read: where they were, it holds no bytes.
+        uploads: Media table records, in wire form, that have uploads, with the bytes where there are some.
+    """
+
+    turns: list[StoredTurn]
+    envelopes: dict[bytes, MessageEnvelope]
+    lost: Mapping[bytes, LostMedium]
+    lost_in: Mapping[bytes, Sequence[bytes]]
+    uploads: Sequence[tuple[bytes, Mapping[str, Any], bytes | None]]
+
+
 @beginning_anew
-def whole_conversation(
-    core: Core, thread_id: str
-) -> Program[tuple[list[StoredTurn], dict[bytes, MessageEnvelope]] | None]:
-    """Read all turns and, by ref, the envelopes of their messages. At most seven round trips.
+def whole_conversation(core: Core, thread_id: str) -> Program[WholeConversation | None]:
+    """Read all turns and, by ref, the envelopes of their messages, and recorded uploads. At most nine round trips.
+
+    Why media cannot be read is looked into with four more.
 
     Returns:
         None when there is no such thread.
@@ -44,26 +68,61 @@ def whole_conversation(
         return None
     page = yield from turns_page(core, thread_id, 0, ALL_TURNS, media=False, messages=False)
     view = core.views.get(thread_id)
+    stored = yield from read_media(core, thread_id)
     turns = [turn for turn, _ in page.turns]
-    if view is None:
+    if view is None or stored is None or core.views.get(thread_id) is not view:
         raise OtherThreadError
     decoder = core.decoder(view, thread_id, {})
     entries = [entry for turn in turns for entry in turn.entries]
     yield from fetch(core, view, thread_id, [entry[0] for entry in entries], decoder, media=True)
-    return turns, dict(_envelopes(decoder, entries))
+    uploaded = {name: record for name, record in stored.records.items() if record.get("uploads")}
+    wanted = [name for name, record in uploaded.items() if record.get("store") and decoder.blob(name) is None]
+    if wanted:
+        yield from fetch_media(core, view, thread_id, wanted, decoder)
+    lost_in = {ref: _lost_below(decoder, ref) for ref, *_ in entries if decoder.lost} if decoder.lost else {}
+    envelopes = dict(_envelopes(decoder, entries, lost_in))
+    lost = yield from _causes(core, thread_id, decoder.lost, stored.records)
+    uploads = [(name, record, decoder.blob(name)) for name, record in uploaded.items()]
+    return WholeConversation(turns, envelopes, lost, {ref: names for ref, names in lost_in.items() if names}, uploads)
 
 
-def _envelopes(decoder: Decoder, entries: Iterable[list[Any]]) -> Iterable[tuple[bytes, MessageEnvelope]]:
+def _causes(
+    core: Core, thread_id: str, lost: Mapping[bytes, str], records: Mapping[bytes, Mapping[str, Any]]
+) -> Program[dict[bytes, LostMedium]]:
+    """Find out why media could not be read; of those that can be by now, how a read told of them."""
+    again = (yield from unreadable_media(core, thread_id, wanted=lost.__contains__)) if lost else {}
+    return {name: again.get(name) or LostMedium(records.get(name, {}), reason, reason) for name, reason in lost.items()}
+
+
+def _lost_below(decoder: Decoder, ref: bytes) -> list[bytes]:
+    return [name for name in dict.fromkeys(media_below(decoder, ref)) if name in decoder.lost]
+
+
+def _envelopes(
+    decoder: Decoder, entries: Iterable[list[Any]], lost_in: Mapping[bytes, Sequence[bytes]]
+) -> Iterable[tuple[bytes, MessageEnvelope]]:
     for ref, message_id, *_ in entries:
-        yield ref, _envelope(decoder, ref, message_id)
+        yield ref, _envelope(decoder, ref, message_id, lacks=bool(lost_in.get(ref)))
 
 
-def _envelope(decoder: Decoder, ref: bytes, message_id: str | None) -> MessageEnvelope:
+def _envelope(decoder: Decoder, ref: bytes, message_id: str | None, *, lacks: bool) -> MessageEnvelope:
     opened = decoder.open(ref)
     if opened.kind == MESSAGE and not opened.media and isinstance(opened.body, dict):
         return cast(MessageEnvelope, opened.body)
-    message = decoder.value(Entry(id_to_wire(message_id) if opened.kind == MESSAGE else BLOB_WIRE, (ref,)))
+    wire = id_to_wire(message_id) if opened.kind == MESSAGE else BLOB_WIRE
+    message = _lacking(decoder, ref, wire) if lacks else decoder.value(Entry(wire, (ref,)))
     return exact_or_neutral(message)
+
+
+def _lacking(decoder: Decoder, ref: bytes, wire: Any) -> BaseMessage:
+    """Decode a message of which some media cannot be had: no bytes stand in their places, and no words."""
+    opened, codec = decoder.open(ref), decoder.codec
+    envelope, wires = opened.body
+    # What a message holds is plain data, messages within it too: all of its holes are media.
+    holes = [codec.walk.from_wire(hole, where=decoder.where) for hole, _ in wires]
+    module, name, fields = codec.message_fields(without_names(envelope, wires), id_of(opened, wire))
+    filled = codec.walk.fill(fields, holes, lambda hole: decoder.blob(hole.ref) or b"")
+    return cast(BaseMessage, codec.load_fields(module, name, filled))
 
 
 def exact_or_neutral(message: BaseMessage) -> MessageEnvelope:

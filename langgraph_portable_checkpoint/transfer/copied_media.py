@@ -1,0 +1,179 @@
+"""The media of threads that are copied checkpoint by checkpoint: none is left behind, or becomes a text.
+
+A read gives a text in the place of a medium that cannot be had. Such a text is for whoever reads; copied, it would be
+what somebody said. So a thread of ours is copied this way only where all of its media can be read. Other savers have no
+media apart from their values.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..media.table import Upload
+from ..saver import PortableRedisSaver
+from ..storage.known import Flats
+from ..storage.programs import carrying
+from ..storage.programs import media_table as programs
+from ..storage.programs.carrying import LostMedium
+from ..storage.programs.media_table import UPLOAD, StoredMedia
+from ..storage.view import Views
+from .copy_report import CopyReport
+from .media_losses import NOWHERE, described, told_losses
+from .steps import Moves, Place, Run, Saver
+
+Lost = Mapping[bytes, LostMedium]
+
+
+@dataclass(slots=True)
+class Heard:
+    """What reads of a source could not get since it was asked last."""
+
+    entries: list[dict[str, Any]] = field(default_factory=list)
+
+    def taken(self) -> list[LostMedium]:
+        """Return it, and forget it."""
+        heard, self.entries = self.entries, []
+        return [LostMedium(entry, str(entry.get("detail") or entry.get("reason"))) for entry in heard]
+
+
+def listening(saver: Saver, heard: Heard) -> Saver:
+    """Return a twin of a saver of ours, on the same connections and caches, that tells which media it did not get."""
+    if not isinstance(saver, PortableRedisSaver):
+        return saver
+    twin, core = copy.copy(saver), saver._core
+
+    def hear(entry: dict[str, Any]) -> None:
+        heard.entries.append(entry)
+        if core.on_lost is not None:
+            core.on_lost(entry)
+
+    twin._core = replace(core, views=Views(), flats=Flats(), on_lost=hear)
+    return twin
+
+
+class CopiedMedia:
+    """The media of one copy.
+
+    Attributes:
+        source: The saver to read from.
+        heard: What reads of it did not get.
+    """
+
+    def __init__(self, source: Saver, target: Saver, report: CopyReport) -> None:
+        self.heard = Heard()
+        self.source = listening(source, self.heard)
+        self.target = target
+        self.report = report
+
+    def are_lost(self, source_id: str, target_id: str) -> Moves[bool]:
+        """Read all media of a thread; tell, and report, whether some cannot be had.
+
+        Bytes of uploads count where the target can keep them.
+        """
+        if not isinstance(self.source, PortableRedisSaver):
+            return False
+        wanted = _any if isinstance(self.target, PortableRedisSaver) else _of_values
+        lost = yield Run(self.source, carrying.unreadable_media(self.source._core, source_id, wanted=wanted))
+        self.heard.taken()
+        yield from self.note(source_id, target_id, lost)
+        return bool(lost)
+
+    def note(self, source_id: str, target_id: str, lost: Lost) -> Moves[None]:
+        """Report media that cannot be had, with where they stand in the source and why."""
+        if lost and isinstance(self.source, PortableRedisSaver):
+            for place, detail in (yield from told_losses(self.source, source_id, lost)):
+                self.report.note(target_id, place, detail)
+
+    def tell_heard(self, target_id: str, place: Place = NOWHERE) -> bool:
+        """Report media that a read of the source did not get; tell whether there were any."""
+        heard = self.heard.taken()
+        for one in heard:
+            self.report.note(target_id, place, f"media: {described(one)}")
+        return bool(heard)
+
+    def make_good(self, source_id: str, target_id: str) -> Moves[None]:
+        """Keep media anew that a thread of the target names and cannot read any more, or could never."""
+        source, target = self.source, self.target
+        if not isinstance(source, PortableRedisSaver) or not isinstance(target, PortableRedisSaver):
+            return
+        core = target._core.stranger()
+        lost = yield Run(target, carrying.unreadable_media(core, target_id, wanted=_of_values))
+        there = (yield Run(source, programs.read_media(source._core, source_id))) if lost else None
+        for name in there.records if there is not None else ():
+            data = yield Run(source, programs.fetch_blob(source._core, source_id, name))
+            if isinstance(data, bytes):
+                yield Run(target, carrying.keep_lost(core, target_id, data, lost))
+
+    def follow(self, source_id: str, target_id: str) -> Moves[None]:
+        """Bring along what the media table knows beyond messages: uploads, with their bytes, and the report.
+
+        What the target has already stays, so it may be done again. Two round trips where there is nothing to do.
+        """
+        source, target = self.source, self.target
+        if not isinstance(source, PortableRedisSaver):
+            return
+        if self.heard.entries:
+            yield from self.are_lost(source_id, target_id)
+        there = yield Run(source, programs.read_media(source._core, source_id))
+        if there is None or not (there.reports or any(map(_uploads_of, there.records.values()))):
+            return
+        if not isinstance(target, PortableRedisSaver):
+            self.report.uploads_left_out += sum(len(_uploads_of(record)) for record in there.records.values())
+            return
+        here = yield Run(target, programs.read_media(target._core, target_id))
+        if here is not None:
+            lost = yield from _Followers(source, source_id, target, target_id).all_of(there, here)
+            yield from self.note(source_id, target_id, lost)
+
+
+def _any(name: bytes) -> bool:
+    return True
+
+
+def _of_values(name: bytes) -> bool:
+    """Tell the media of values from those of uploads."""
+    return not name.startswith(UPLOAD)
+
+
+def _uploads_of(record: Mapping[str, Any]) -> list[Any]:
+    return record.get("uploads") or []
+
+
+@dataclass(frozen=True, slots=True)
+class _Followers:
+    """What follows a thread from one saver of ours to another."""
+
+    source: PortableRedisSaver
+    source_id: str
+    target: PortableRedisSaver
+    target_id: str
+
+    def all_of(self, there: StoredMedia, here: StoredMedia) -> Moves[Lost]:
+        """Bring along what one media table has and the other lacks; return media of uploads that cannot be had."""
+        known = {upload.get("uri") for record in here.records.values() for upload in _uploads_of(record)}
+        lost: dict[bytes, LostMedium] = {}
+        for name, record in there.records.items():
+            missing = [each for each in _uploads_of(record) if each.get("uri") not in known]
+            if missing:
+                lost.update((yield from self._uploads(name, record, missing)))
+        reports = [report for report in there.reports if report not in here.reports]
+        if reports:
+            write = programs.write_media(self.target._core, self.target_id, records={}, reports=reports)
+            yield Run(self.target, write)
+        return lost
+
+    def _uploads(self, name: bytes, record: Mapping[str, Any], uploads: list[Any]) -> Moves[Lost]:
+        core, found, lost = self.source._core, None, {}
+        if record.get("store") is not None:
+            check = carrying.unreadable_media(core, self.source_id, wanted=name.__eq__)
+            lost = yield Run(self.source, check)
+            found = yield Run(self.source, programs.fetch_blob(core, self.source_id, name))
+        data = found if isinstance(found, bytes) else None
+        for wire in uploads:
+            upload = Upload.from_wire(wire, where=f"thread {self.source_id!r}")
+            note = self.target._record(self.target_id, upload, data, record.get("mime_type"))
+            yield Run(self.target, note)
+        return lost
