@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 
@@ -63,18 +62,3 @@ class PolicyWalk:
 def _reference(hole: Hole) -> str:
     name = hole.ref.hex() if isinstance(hole.ref, bytes) else str(hole.ref)
     return f"[{hole.mime_type or 'application/octet-stream'}, {hole.size_bytes} B, kept as {name}]"
-
-
-_REFERENCE: Final = re.compile(r"\[([^,\[\]]+), (\d+) B, kept as ([0-9a-f]{32})\]")
-
-
-def referred_to(text: str) -> tuple[str, int, bytes] | None:
-    """Read the text that stands for media that were not asked for: mime type, size in bytes, and the medium's name.
-
-    Anybody may write such a text: it stands for a medium only where the thread has one of that name.
-
-    >>> referred_to("[image/png, 5128 B, kept as " + "0f" * 16 + "]")[:2]
-    ('image/png', 5128)
-    """
-    found = _REFERENCE.fullmatch(text)
-    return (found[1], int(found[2]), bytes.fromhex(found[3])) if found else None

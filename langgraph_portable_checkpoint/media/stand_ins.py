@@ -84,3 +84,11 @@ def part_behind(block: Mapping[Any, Any]) -> Standing | None:
 def restored(block: Mapping[Any, Any], standing: Standing) -> dict[Any, Any]:
     """Return the part behind a block, without its media, and with what was added to the block since."""
     return {**standing.part, **{key: value for key, value in block.items() if key not in _PART_KEYS}}
+
+
+def stood_for(value: Any) -> dict[str, Hole]:
+    """List the texts in lists and maps of a value that stand for media, each with a medium that it stands for."""
+    if type(value) is StandIn:
+        return {str(value): value.standing.holes[0]}
+    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return {text: hole for each in below for text, hole in stood_for(each).items()}

@@ -5,7 +5,7 @@ From our own saver everyday messages come as the envelopes that are stored; with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
@@ -19,10 +19,10 @@ from ..envelope.model import Block, MessageEnvelope
 from ..envelope.read import read_message
 from ..envelope.turn_model import TurnMessage
 from ..errors import IncompatibleHistoryError, ThreadNotFoundError
-from ..media.placing import referred_to
+from ..media.holes import Hole
+from ..media.stand_ins import stood_for
 from ..saver import PortableRedisSaver
 from ..storage.programs import reading
-from ..storage.programs.media_table import read_media
 from ..storage.programs.spoken import spoken_at
 
 INTERRUPT: Final = "__interrupt__"
@@ -154,32 +154,31 @@ def _read_without_media(source: Any, config: RunnableConfig, channel: str | None
     told = _read(source, {"configurable": {**named, "media": "none"}}, channel)
     if found is not None and len(found.messages) == len(told.messages):
         return replace(told, messages=found.messages)
-    return replace(told, messages=_with_references(saver, named["thread_id"], told.messages))
+    return replace(told, messages=[_referring(message) for message in told.messages])
 
 
-def _with_references(saver: PortableRedisSaver, thread_id: str, messages: Messages) -> Messages:
-    """Turn texts that stand for media of the thread into references, so that the export tells of them."""
-    kept = saver._run(read_media(saver._core, thread_id))
-    names = set(kept.records) if kept is not None else set()
-    return [_referring(message, names) for message in messages]
-
-
-def _referring(message: BaseMessage | MessageEnvelope, names: Set[bytes]) -> BaseMessage | MessageEnvelope:
-    envelope = message if isinstance(message, dict) else read_message(message)
-    blocks = [_reference_of(block, names) for block in envelope["content"]]
+def _referring(
+    message: BaseMessage | MessageEnvelope, names: Set[bytes] | None = None
+) -> BaseMessage | MessageEnvelope:
+    """Turn texts that stand for media, or for those of these names, into references, which an export tells of."""
+    stood = {} if isinstance(message, dict) else stood_for(message.__dict__)
+    told = {text: hole for text, hole in stood.items() if names is None or hole.ref in names}
+    if not told or isinstance(message, dict):
+        return message
+    envelope = read_message(message)
+    blocks = [_reference_of(block, told) for block in envelope["content"]]
     same = all(new is old for new, old in zip(blocks, envelope["content"], strict=True))
     return message if same else {**envelope, "content": blocks}
 
 
-def _reference_of(block: Block, names: Set[bytes]) -> Block:
-    found = referred_to(block["text"]) if block["type"] == "text" else None
-    if found is None or found[2] not in names:
+def _reference_of(block: Block, told: Mapping[str, Hole]) -> Block:
+    hole = told.get(block["text"]) if block["type"] == "text" else None
+    if hole is None:
         return block
-    mime_type, size_bytes, name = found
-    family = mime_type.partition("/")[0]
+    family = (hole.mime_type or "").partition("/")[0]
     kind = family if family in ("image", "audio", "video") else "file"
-    media = {"ref": name, "mime_type": mime_type, "size_bytes": size_bytes}
-    return cast(Block, {"type": kind, "mime_type": mime_type, "media": media})
+    media = {"ref": hole.ref, "mime_type": hole.mime_type, "size_bytes": hole.size_bytes}
+    return cast(Block, {"type": kind, "mime_type": hole.mime_type, "media": media})
 
 
 def _with_lost_media(source: Any, config: RunnableConfig, messages: Messages, *, channel: str | None) -> Messages:
