@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha1
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .items import Secrets
 from .known import KnownMessages
@@ -39,6 +39,15 @@ class HeldRecord:
         return sha1(self.data, usedforsecurity=False).hexdigest().encode()
 
 
+class Lost(NamedTuple):
+    """Why a read could not get a medium."""
+
+    reason: str
+    """As the media report has it."""
+    detail: str
+    """The cause, in one line."""
+
+
 @dataclass(slots=True)
 class ThreadView:
     """One thread, in one generation."""
@@ -58,7 +67,7 @@ class ThreadView:
     """Digests of runs already in the run index."""
     turn_log: Any = None
     """A `programs.turns.Tail`."""
-    lost: dict[bytes, str] = field(default_factory=dict)
+    lost: dict[bytes, Lost] = field(default_factory=dict)
     """Media that a read could not get, and why."""
 
     def hold(self, place: bytes, held: HeldRecord) -> None:

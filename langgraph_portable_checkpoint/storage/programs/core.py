@@ -10,6 +10,8 @@ import msgpack
 
 from ...errors import (
     CorruptRecordError,
+    MediaDigestError,
+    MediaError,
     PlaintextRecordError,
     ThreadDeletedError,
     TurnInProgressError,
@@ -24,7 +26,7 @@ from ..known import Flats, KnownMessages
 from ..layout import Layout, split_place
 from ..opened import Items, opened_message
 from ..records import CheckpointRecord, load_checkpoint, open_checkpoint
-from ..view import ThreadView, Views
+from ..view import Lost, ThreadView, Views
 from .blobs import known_of, open_blob, seal_blob, seal_media_record, stored_digest, unpack_sealed
 from .large import MediaArgs, large_of
 
@@ -37,6 +39,7 @@ KEY_MARK: Final = b"lpc-key:"
 KEY_BYTES: Final = 32
 TOLD: Final = {"mime_type": str, "size_bytes": int, "sha256": str}
 """What a hook hears of a lost medium, where the media table has it."""
+MAX_DETAIL_CHARS: Final = 400
 STRANGER_BYTES: Final = 8 * 1024 * 1024
 APART_BYTES: Final = 256 * 1024
 """Items of more than this in all are arguments of their own."""
@@ -282,8 +285,13 @@ def same_thread(view: ThreadView, generation: bytes | None) -> None:
         raise OtherThreadError
 
 
-def fetch_media(core: Core, view: ThreadView, thread_id: str, refs: list[bytes], decoder: Decoder) -> Program[None]:
-    """Fetch media bytes and check them; what cannot be had goes to `decoder.lost`. One call, one more for a store.
+def fetch_media(
+    core: Core, view: ThreadView, thread_id: str, refs: list[bytes], decoder: Decoder
+) -> Program[Mapping[bytes, Lost]]:
+    """Fetch media bytes and check them. One call, one more for a store.
+
+    Returns:
+        What cannot be had, and why; `decoder.lost` has it too.
 
     Raises:
         OtherThreadError: the thread is not the view's any more.
@@ -293,53 +301,68 @@ def fetch_media(core: Core, view: ThreadView, thread_id: str, refs: list[bytes],
         (Command(("HMGET", keys[6], *refs)), Command(("HMGET", keys[7], *refs)), Command(("HGET", keys[0], b"g")))
     )
     same_thread(view, generation)
+    known = {ref: known_of(view, ref, record, decoder.where) for ref, record in zip(refs, table, strict=True)}
+    found: dict[bytes, bytes | Lost] = {}
     wanted: dict[bytes, tuple[str, str]] = {}
-    for ref, data, record in zip(refs, stored, table, strict=True):
-        if data is not None:
-            _take_blob(view, ref, data, decoder)
-        elif record is not None and (place := _stored_at(core, view, ref, record, decoder.where)) is not None:
-            wanted[ref] = place
+    for ref, data in zip(refs, stored, strict=True):
+        place = data if data is not None else _stored_at(core, known[ref])
+        if isinstance(place, (bytes, Lost)):
+            found[ref] = place
         else:
-            decoder.lost[ref] = "missing_blob"
-    if wanted:
-        answers = yield MediaGet(tuple(wanted.values()))
-        for ref, answer in zip(wanted, answers, strict=True):
-            if isinstance(answer, bytes):
-                _take_blob(view, ref, answer, decoder)
-            else:
-                decoder.lost[ref] = "corrupt_blob" if "Digest" in type(answer).__name__ else "missing_blob"
+            wanted[ref] = place
+    answers = (yield MediaGet(tuple(wanted.values()))) if wanted else ()
+    found.update({ref: _answered(answer) for ref, answer in zip(wanted, answers, strict=True)})
+    lost = {ref: each for ref in refs if (each := _take_blob(view, ref, found[ref], decoder)) is not None}
+    decoder.lost.update({ref: each.reason for ref, each in lost.items()})
     for ref, data in decoder.media.items():
         core.blobs.put(ref, data)
-    _tell_lost(core, view, dict(zip(refs, table, strict=True)), decoder)
+    _tell_lost(core, view, known, lost)
     for ref in refs:
         view.lost.pop(ref, None)
-    view.lost.update(decoder.lost)
+    view.lost.update(lost)
+    return lost
 
 
-def _tell_lost(core: Core, view: ThreadView, table: Mapping[bytes, bytes | None], decoder: Decoder) -> None:
-    for ref, reason in decoder.lost.items():
-        if core.on_lost is not None and view.lost.get(ref) != reason:
-            record = known_of(view, ref, table.get(ref), decoder.where)
-            told = {name: record[name] for name, kind in TOLD.items() if type(record.get(name)) is kind}
-            core.on_lost({"reason": reason, **told})
+def _tell_lost(core: Core, view: ThreadView, known: Mapping[bytes, dict[str, Any]], lost: Mapping[bytes, Lost]) -> None:
+    for ref, each in lost.items():
+        heard = view.lost.get(ref)
+        if core.on_lost is not None and (heard is None or heard.reason != each.reason):
+            told = {name: known[ref][name] for name, kind in TOLD.items() if type(known[ref].get(name)) is kind}
+            core.on_lost({**each._asdict(), **told})
 
 
-def _take_blob(view: ThreadView, ref: bytes, data: bytes, decoder: Decoder) -> None:
+def _take_blob(view: ThreadView, ref: bytes, data: bytes | Lost, decoder: Decoder) -> Lost | None:
+    """Open a blob and keep it, or say why it cannot be had."""
+    if isinstance(data, Lost):
+        return data
     try:
         opened = open_blob(view, ref, data, where=decoder.where)
-    except CorruptRecordError:
-        decoder.lost[ref] = "corrupt_blob"
-    else:
-        decoder.media[ref] = opened
-        view.stored.add(ref)
+    except CorruptRecordError as error:
+        return Lost("corrupt_blob", error.reason)
+    decoder.media[ref] = opened
+    view.stored.add(ref)
+    return None
 
 
-def _stored_at(core: Core, view: ThreadView, ref: bytes, data: bytes, where: str) -> tuple[str, str] | None:
-    record = known_of(view, ref, data, where)
-    held = (record.get("ref"), record.get("sha256"))
-    if record.get("store") != core.store or core.store is None or not all(isinstance(part, str) for part in held):
-        return None
-    return held  # type: ignore[return-value]  # both are text
+def _answered(answer: bytes | MediaError) -> bytes | Lost:
+    if isinstance(answer, bytes):
+        return answer
+    reason = "corrupt_blob" if isinstance(answer, MediaDigestError) else "missing_blob"
+    line = " ".join(str(answer).split()).encode("utf-8", "replace").decode()
+    return Lost(reason, line[:MAX_DETAIL_CHARS])
+
+
+def _stored_at(core: Core, record: Mapping[str, Any]) -> tuple[str, str] | Lost:
+    """Return ref and digest of a blob that is not with the thread, or why it cannot be asked for."""
+    store, ref, sha256 = (record.get(name) for name in ("store", "ref", "sha256"))
+    if store == "redis":
+        return Lost("missing_blob", "its bytes are not with the thread any more, as after an eviction")
+    if not (isinstance(store, str) and isinstance(ref, str) and isinstance(sha256, str)):
+        return Lost("missing_blob", "the thread's media table does not say where it is")
+    if store != core.store:
+        own = "has none" if core.store is None else f"reads {core.store!r:.80}"
+        return Lost("missing_blob", f"it is in the media store {store!r:.80}, and this saver {own}")
+    return ref, sha256
 
 
 def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[MediaArgs]:
