@@ -202,5 +202,12 @@ def _place(name: bytes, places: MediaPlaces) -> dict[str, Any]:
 
 def _loss(lost: Lost, record: MediaRecord | None, place: dict[str, Any]) -> MediaReport:
     known = record or MediaRecord()
-    told: dict[str, Any] = {**lost._asdict(), **place}
-    return MediaReport(mime_type=known.mime_type, size_bytes=known.size_bytes, sha256=known.sha256, **told)
+    reason: Any = lost.reason
+    return MediaReport(
+        reason=reason,
+        mime_type=known.mime_type,
+        size_bytes=known.size_bytes,
+        sha256=known.sha256,
+        detail=lost.detail,
+        **place,
+    )

@@ -8,7 +8,7 @@ execution; each change is one atomic dict or set operation, or replaces a whole 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha1
 from threading import Lock
@@ -46,6 +46,8 @@ class Lost(NamedTuple):
     """As the media report has it."""
     detail: str
     """The cause, in one line."""
+    gone: bool = True
+    """False when nobody knows, since the store failed: the bytes may still be there."""
 
 
 @dataclass(slots=True)
@@ -69,6 +71,8 @@ class ThreadView:
     """A `programs.turns.Tail`."""
     lost: dict[bytes, Lost] = field(default_factory=dict)
     """Media that a read could not get, and why."""
+    away: set[bytes] = field(default_factory=set)
+    """Media of which a read learned that nobody has them, in this thread or, of a store, in another: sent anew."""
 
     def hold(self, place: bytes, held: HeldRecord) -> None:
         """Remember a record, forgetting the oldest ones."""
@@ -109,6 +113,12 @@ class Views:
             if view is not None:
                 self._views.move_to_end(thread_id)
             return view
+
+    def note_away(self, refs: Collection[bytes]) -> None:
+        """Note that a store which threads share does not have these media."""
+        with self._lock:
+            for view in self._views.values():
+                view.away.update(ref for ref in refs if ref in view.stored)
 
     def put(self, thread_id: str, view: ThreadView) -> None:
         """Replace the view of a thread."""

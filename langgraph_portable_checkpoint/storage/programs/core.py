@@ -10,8 +10,6 @@ import msgpack
 
 from ...errors import (
     CorruptRecordError,
-    MediaDigestError,
-    MediaError,
     PlaintextRecordError,
     ThreadDeletedError,
     TurnInProgressError,
@@ -27,7 +25,16 @@ from ..layout import Layout, split_place
 from ..opened import Items, opened_message
 from ..records import CheckpointRecord, load_checkpoint, open_checkpoint
 from ..view import Lost, ThreadView, Views
-from .blobs import known_of, open_blob, seal_blob, seal_media_record, stored_digest, unpack_sealed
+from .blobs import (
+    answered,
+    known_of,
+    open_blob,
+    seal_blob,
+    seal_media_record,
+    stored_at,
+    stored_digest,
+    unpack_sealed,
+)
 from .large import MediaArgs, large_of
 
 TOMBSTONE_TTL_MS: Final = 3_600_000
@@ -39,7 +46,6 @@ KEY_MARK: Final = b"lpc-key:"
 KEY_BYTES: Final = 32
 TOLD: Final = {"mime_type": str, "size_bytes": int, "sha256": str}
 """What a hook hears of a lost medium, where the media table has it."""
-MAX_DETAIL_CHARS: Final = 400
 STRANGER_BYTES: Final = 8 * 1024 * 1024
 APART_BYTES: Final = 256 * 1024
 """Items of more than this in all are arguments of their own."""
@@ -157,6 +163,7 @@ class Core:
         """Note that the server has taken what a call sent; it need not be fetched again."""
         view.confirm(sink.items)
         view.confirm(sink.media)
+        view.away.difference_update(sink.media)
         view.known.confirm(sink.items)
         for digest, data in sink.items.items():
             known = sink.foreseen.get(digest)
@@ -191,6 +198,7 @@ class Core:
             sink=sink,
             home=view.generation,
             lost=view.lost,
+            away=view.away,
         )
 
 
@@ -305,13 +313,13 @@ def fetch_media(
     found: dict[bytes, bytes | Lost] = {}
     wanted: dict[bytes, tuple[str, str]] = {}
     for ref, data in zip(refs, stored, strict=True):
-        place = data if data is not None else _stored_at(core, known[ref])
+        place = data if data is not None else stored_at(known[ref], core.store)
         if isinstance(place, (bytes, Lost)):
             found[ref] = place
         else:
             wanted[ref] = place
     answers = (yield MediaGet(tuple(wanted.values()))) if wanted else ()
-    found.update({ref: _answered(answer) for ref, answer in zip(wanted, answers, strict=True)})
+    found.update({ref: answered(answer) for ref, answer in zip(wanted, answers, strict=True)})
     lost = {ref: each for ref in refs if (each := _take_blob(view, ref, found[ref], decoder)) is not None}
     decoder.lost.update({ref: each.reason for ref, each in lost.items()})
     for ref, data in decoder.media.items():
@@ -320,6 +328,10 @@ def fetch_media(
     for ref in refs:
         view.lost.pop(ref, None)
     view.lost.update(lost)
+    view.away.difference_update(refs)
+    view.away.update(gone := [ref for ref, each in lost.items() if each.gone])
+    if gone and core.store is not None:
+        core.views.note_away(gone)
     return lost
 
 
@@ -328,7 +340,7 @@ def _tell_lost(core: Core, view: ThreadView, known: Mapping[bytes, dict[str, Any
         heard = view.lost.get(ref)
         if core.on_lost is not None and (heard is None or heard.reason != each.reason):
             told = {name: known[ref][name] for name, kind in TOLD.items() if type(known[ref].get(name)) is kind}
-            core.on_lost({**each._asdict(), **told})
+            core.on_lost({"reason": each.reason, "detail": each.detail, **told})
 
 
 def _take_blob(view: ThreadView, ref: bytes, data: bytes | Lost, decoder: Decoder) -> Lost | None:
@@ -342,27 +354,6 @@ def _take_blob(view: ThreadView, ref: bytes, data: bytes | Lost, decoder: Decode
     decoder.media[ref] = opened
     view.stored.add(ref)
     return None
-
-
-def _answered(answer: bytes | MediaError) -> bytes | Lost:
-    if isinstance(answer, bytes):
-        return answer
-    reason = "corrupt_blob" if isinstance(answer, MediaDigestError) else "missing_blob"
-    line = " ".join(str(answer).split()).encode("utf-8", "replace").decode()
-    return Lost(reason, line[:MAX_DETAIL_CHARS])
-
-
-def _stored_at(core: Core, record: Mapping[str, Any]) -> tuple[str, str] | Lost:
-    """Return ref and digest of a blob that is not with the thread, or why it cannot be asked for."""
-    store, ref, sha256 = (record.get(name) for name in ("store", "ref", "sha256"))
-    if store == "redis":
-        return Lost("missing_blob", "its bytes are not with the thread any more, as after an eviction")
-    if not (isinstance(store, str) and isinstance(ref, str) and isinstance(sha256, str)):
-        return Lost("missing_blob", "the thread's media table does not say where it is")
-    if store != core.store:
-        own = "has none" if core.store is None else f"reads {core.store!r:.80}"
-        return Lost("missing_blob", f"it is in the media store {store!r:.80}, and this saver {own}")
-    return ref, sha256
 
 
 def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[MediaArgs]:
