@@ -148,3 +148,17 @@ def test_a_blob_that_the_server_evicted_is_stored_again(open_saver: Open, server
     assert _reads(saver) == ["missing_blob"]
     _say(saver, BRINGS[brings]("q"))
     assert _reads(open_saver(None)) == []
+
+
+def test_uploads_of_what_is_stored_again_are_still_known(open_saver: Open, server: Room) -> None:
+    saver = open_saver(None)
+    _say(saver, BRINGS["content"]("q"))
+    saver.record_upload("t", "https://example.com/files/x", data=PNG, mime_type="image/png")
+    known = list(saver.media_table("t"))
+    with server.client() as client:
+        client.delete(saver._core.layout.thread("t")[6])
+    assert _reads(saver) == ["missing_blob"]
+    _say(saver, BRINGS["content"]("q"))
+    assert _reads(saver) == []
+    assert list(saver.media_table("t")) == known
+    assert [upload.uri for record in known for upload in record.uploads] == ["https://example.com/files/x"]

@@ -11,6 +11,7 @@ from ..encoder import NewMedia
 from ..items import DIGEST_BYTES, MEDIA, media_ref, pack, pack_record, parse_record, unpack
 from ..view import Lost, ThreadView
 
+OF_THE_BYTES: Final = frozenset({"sha256", "mime_type", "size_bytes", "recognised_as", "store", "ref"})
 MAX_DETAIL_CHARS: Final = 400
 
 
@@ -71,6 +72,11 @@ def known_of(view: ThreadView, ref: bytes, data: bytes | None, where: str) -> di
         return {} if data is None else open_media_record(view, ref, data, where=where)
     except CorruptRecordError:
         return {}
+
+
+def told_of(view: ThreadView, ref: bytes, data: bytes | None) -> dict[str, Any]:
+    """Open a media table record for what it tells beside where the bytes are and what they look like."""
+    return {name: told for name, told in known_of(view, ref, data, "").items() if name not in OF_THE_BYTES}
 
 
 def stored_digest(media: NewMedia, stored: bytes) -> str:

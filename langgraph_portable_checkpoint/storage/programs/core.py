@@ -33,6 +33,7 @@ from .blobs import (
     seal_media_record,
     stored_at,
     stored_digest,
+    told_of,
     unpack_sealed,
 )
 from .large import MediaArgs, large_of
@@ -356,14 +357,20 @@ def _take_blob(view: ThreadView, ref: bytes, data: bytes | Lost, decoder: Decode
     return None
 
 
-def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[MediaArgs]:
-    """Spell the blobs and media table records of a call. No call, or one to the external media store."""
+def media_args(core: Core, view: ThreadView, thread_id: str, sink: Sink) -> Program[MediaArgs]:
+    """Spell the blobs and media table records of a call. No call, or one to the external media store.
+
+    One more for media that were lost and are sent anew: what else their records tell, such as uploads, is kept.
+    """
     stored = {ref: seal_blob(view, ref, media.data) for ref, media in sink.media.items()}
     refs: list[str | None] = [None] * len(stored)
     if core.store is not None and stored:
         digests = [stored_digest(media, stored[ref]) for ref, media in sink.media.items()]
         blobs = zip(digests, (media.mime_type for media in sink.media.values()), stored.values(), strict=True)
         refs = yield MediaPut(tuple(blobs))
+    anew = [ref for ref in sink.media if ref in view.away]
+    table = (yield Batch((Command(("HMGET", core.layout.thread(thread_id)[7], *anew)),)))[0] if anew else ()
+    told = {ref: told_of(view, ref, record) for ref, record in zip(anew, table, strict=True)}
     records: dict[bytes, bytes] = {}
     for (ref, media), held in zip(sink.media.items(), refs, strict=True):
         described = core.codec.walk.describe(
@@ -373,7 +380,7 @@ def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[MediaArgs]:
             store=core.store or "redis",
             ref=held,
         )
-        records[ref] = seal_media_record(view, ref, described)
+        records[ref] = seal_media_record(view, ref, {**told.get(ref, {}), **described})
         sink.records.append(described)
     for report in sink.reports:
         name = b"report" + digest_of(pack(report), view.secrets.key)
