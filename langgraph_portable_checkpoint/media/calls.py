@@ -275,4 +275,4 @@ def _translated(store: AnyStore, method: str, error: BaseException) -> MediaErro
         said.value = str(error)
     first_line = (said.value or "it does not say why").partition("\n")[0]
     name = "" if type(error) is MediaStoreError else f"{type(error).__name__}: "
-    return kind(f"the media store {store_name(store)!r} failed in {method}(): {name}{first_line:.300}")
+    return kind(f"the media store {store_name(store)!r} failed in {method}(): {name}{first_line:.500}")

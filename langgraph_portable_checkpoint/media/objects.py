@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _CONDEMNED: Final = "condemned/"
 _STEADY: Final = timedelta(hours=1)
 _PART_BYTES: Final = 5 * 2**20
+_PERFORMING: Final = "Error performing "
 _SECRETS: Final = re.compile(r"(?<=//)[^/\s\"]*@|\?[^\s\"]*")
 
 
@@ -235,9 +236,9 @@ class ObjectMediaStore:
                 raise
             if isinstance(failed, FileNotFoundError) and what == "get":
                 raise MediaMissingError(f"media object {ref} is not under {self.prefix!r} of the bucket") from failed
-            hint = "Is the bucket there? " if isinstance(failed, FileNotFoundError) else ""
+            hint = "is the bucket there? " if isinstance(failed, FileNotFoundError) else ""
             raise MediaStoreError(
-                f"{what} of media object {ref} failed: {_reason(failed):.200}. {hint}It is safe to try again."
+                f"{what} of media object {ref} failed: {hint}{_reason(failed):.300}. It is safe to try again."
             ) from failed
 
 
@@ -267,12 +268,14 @@ def _checked(ref: object) -> str:
 
 
 def _reason(failed: BaseException) -> str:
-    return _shown(str(failed).partition("\n")[0])
+    """Return the error's first line, without what every message says of the object before it."""
+    line = str(failed).partition("\n")[0]
+    return _shown(line[line.find(_PERFORMING) :] if _PERFORMING in line else line)
 
 
 def _shown(url: object) -> str:
     """Leave out what may be secret in URLs: user, password, query."""
-    return _SECRETS.sub("", f"{url!s:.200}")
+    return _SECRETS.sub("", f"{url!s:.400}")
 
 
 def _steady(head: Any, data: bytes) -> bool:

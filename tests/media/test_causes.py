@@ -52,7 +52,7 @@ def _told(calls: Calls, saver: Any) -> list[tuple[str, str]]:
             "the media store 'moody' failed in get(): full",
         ),
         (functools.partial(_raise, MediaMissingError("a\nb\ud800")), "missing_blob", "a b?"),
-        (functools.partial(_raise, MediaMissingError("long" * 500)), "missing_blob", "long" * 100),
+        (functools.partial(_raise, MediaMissingError("long" * 500)), "missing_blob", "long" * 150),
         (lambda: None, "missing_blob", "the media store 'moody' answered get() with NoneType, not bytes"),
         (lambda: bytearray(PNG), "missing_blob", "the media store 'moody' answered get() with bytearray, not bytes"),
         (lambda: "text", "missing_blob", "the media store 'moody' answered get() with str, not bytes"),

@@ -12,7 +12,7 @@ from ..items import DIGEST_BYTES, MEDIA, media_ref, pack, pack_record, parse_rec
 from ..view import Lost, ThreadView
 
 OF_THE_BYTES: Final = frozenset({"sha256", "mime_type", "size_bytes", "recognised_as", "store", "ref"})
-MAX_DETAIL_CHARS: Final = 400
+MAX_DETAIL_CHARS: Final = 600
 
 
 def unpack_sealed(data: bytes, *, what: str, where: str) -> list[Any]:
