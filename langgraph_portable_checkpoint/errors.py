@@ -175,7 +175,7 @@ class MediaDigestError(MediaError, ValueError):
 
 
 class MediaTooLargeError(MediaError, ValueError):
-    """A media part exceeds the policy's max_bytes. Nothing of the call was stored."""
+    """A media part exceeds the policy's max_bytes, or the media store's. Nothing of the call was stored."""
 
 
 class DialectError(PortableCheckpointError):

@@ -27,7 +27,7 @@ from .errors import InvalidIdError, PortableCheckpointError, SaverClosedError, S
 from .media.cache import BlobCache
 from .media.calls import DEFAULT_TIMEOUT_SECONDS, StoreCalls
 from .media.directory import DirectoryMediaStore
-from .media.hooks import NO_HOOKS, MediaHooks
+from .media.hooks import NO_HOOKS, MediaHooks, tell
 from .media.placing import PolicyWalk
 from .media.policy import MediaPolicy
 from .media.stores import store_name
@@ -436,7 +436,7 @@ def _hydrate(config: RunnableConfig) -> read.Hydrate:
 
 def _hook(hear: Callable[[Any], None] | None, kind: type[MediaRecord] | type[MediaReport]) -> Any:
     """Make what storage calls of what the host gave: storage knows wire forms only."""
-    return None if hear is None else lambda wire: hear(kind.from_wire(wire))
+    return None if hear is None else lambda wire: tell(hear, kind.from_wire(wire))
 
 
 def _next_text_version(current: str) -> str:

@@ -10,8 +10,8 @@
             return MyStore(...)
 
 Every test takes the fixture `store`: a store that is empty, or holds only what earlier tests have put. What a store
-implements beyond `put` and `get` is tested too; what it does not implement is skipped. This module needs no test
-framework itself.
+implements beyond `put` and `get` is tested too; what it does not implement is skipped. Override `damage` as well, so
+that tests can alter what the store holds. This module needs no test framework itself.
 """
 
 from __future__ import annotations
@@ -53,7 +53,15 @@ def sha256_of(data: bytes) -> str:
 
 
 class MediaStoreTests:
-    """Inherit, and give the fixture `store`."""
+    """Inherit, and give the fixture `store`; override `damage` where something else can write to what it holds."""
+
+    def damage(self, store: Any, ref: str, data: bytes, *, condemned: bool) -> bool:
+        """Put other bytes in a blob's place, past the store, and return True. As it is, such tests test nothing.
+
+        Args:
+            condemned: Whether the blob is one that has been set aside.
+        """
+        return False
 
     def test_what_was_put_comes_back(self, store: MediaStore) -> None:
         for data in _samples():
@@ -158,6 +166,26 @@ class MediaStoreTests:
             store.purge(ref)
             assert _raised(lambda: store.get(ref))
             assert store.condemn(ref, unless_put_since=soon) is False
+
+    def test_a_put_is_read_although_other_bytes_stood_in_its_place(self, store: MediaStore) -> None:
+        data = os.urandom(1000)
+        ref = _put(store, data)
+        for wrong in (os.urandom(1000), data[:-1], b""):
+            if self.damage(store, ref, wrong, condemned=False):
+                assert store.get(_put(store, data)) == data
+
+    def test_a_condemned_blob_that_is_damaged_never_replaces_a_good_one(self, store: MediaStore) -> None:
+        if isinstance(store, CondemnsBlobs):
+            data = os.urandom(1000)
+            ref = _put(store, data)
+            assert store.condemn(ref, unless_put_since=datetime.now(UTC) + timedelta(days=1)) is True
+            if self.damage(store, ref, os.urandom(1000), condemned=True):
+                for _ in range(2):
+                    assert store.get(_put(store, data)) == data
+                store.restore(ref)
+                assert store.get(ref) == data
+                store.purge(ref)
+                assert store.get(ref) == data
 
     def test_streams_give_the_bytes_in_order(self, store: MediaStore) -> None:
         if isinstance(store, StreamsBlobs):

@@ -22,6 +22,7 @@ from .storage.layout import checked_id
 from .storage.programs import media_table as programs
 from .storage.programs.listing import open_all
 from .storage.programs.media_places import MediaPlaces, media_places
+from .storage.view import Lost
 from .thread_uploads import UploadMethods
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class MediaMethods(UploadMethods):
 
     def _report(self, thread_id: str, *, check: bool) -> Program[list[MediaReport]]:
         media = yield from self._read_what_can_be(thread_id)
-        lost: Mapping[bytes, str] = media.stored.lost
+        lost: Mapping[bytes, Lost] = media.stored.lost
         if check:
             lost = yield from programs.check_media(self._core, thread_id, media.stored)
         entries = [MediaReport.from_wire(wire, where=f"thread {thread_id!r}") for wire in media.stored.reports]
@@ -75,7 +76,7 @@ class MediaMethods(UploadMethods):
             return []
         places = yield from media_places(self._core, thread_id)
         entries = [_with_turn(entry, places) for entry in _distinct(entries)]
-        entries += [_loss(reason, media.records.get(name), _place(name, places)) for name, reason in lost.items()]
+        entries += [_loss(each, media.records.get(name), _place(name, places)) for name, each in lost.items()]
         entries += [mismatch_report(record, **_place(name, places)) for name, record in lying.items()]
         return sorted(entries, key=_order)
 
@@ -199,8 +200,14 @@ def _place(name: bytes, places: MediaPlaces) -> dict[str, Any]:
     return {"message": message, "turn": turn}
 
 
-def _loss(reason: Any, record: MediaRecord | None, place: dict[str, Any]) -> MediaReport:
+def _loss(lost: Lost, record: MediaRecord | None, place: dict[str, Any]) -> MediaReport:
     known = record or MediaRecord()
+    reason: Any = lost.reason
     return MediaReport(
-        reason=reason, mime_type=known.mime_type, size_bytes=known.size_bytes, sha256=known.sha256, **place
+        reason=reason,
+        mime_type=known.mime_type,
+        size_bytes=known.size_bytes,
+        sha256=known.sha256,
+        detail=lost.detail,
+        **place,
     )

@@ -267,12 +267,12 @@ def _wrong_answer(store: AnyStore, method: str, answer: object, expected: str) -
 
 
 def _translated(store: AnyStore, method: str, error: BaseException) -> MediaError:
-    if isinstance(error, MediaError) and type(error) is not MediaStoreError:
+    missing = isinstance(error, LookupError | FileNotFoundError)
+    if isinstance(error, MediaError) and type(error) is not MediaStoreError and not (missing and method == "put"):
         return error
-    kind = MediaMissingError if isinstance(error, LookupError | FileNotFoundError) else MediaStoreError
+    kind = MediaMissingError if missing and method == "get" else MediaStoreError
     with _Outcome() as said:
         said.value = str(error)
     first_line = (said.value or "it does not say why").partition("\n")[0]
-    return kind(
-        f"the media store {store_name(store)!r} failed in {method}(): {type(error).__name__}: {first_line:.200}"
-    )
+    name = "" if type(error) is MediaStoreError else f"{type(error).__name__}: "
+    return kind(f"the media store {store_name(store)!r} failed in {method}(): {name}{first_line:.500}")

@@ -15,12 +15,13 @@ import re
 import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from hashlib import file_digest
 from pathlib import Path
 from stat import S_ISREG
 from typing import Final
 
 from langgraph_portable_checkpoint.errors import MediaMissingError, MediaRefError, MediaStoreError
-from langgraph_portable_checkpoint.media.stores import StoredBlob, checked_bytes, checked_digest
+from langgraph_portable_checkpoint.media.stores import StoredBlob, checked_bytes, checked_digest, checked_size
 
 _EXTENSIONS: Final = {
     "image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp", "image/svg+xml": "svg",
@@ -45,7 +46,7 @@ class DirectoryMediaStore:
         path: The folder. Threads, savers and processes may share it; it can be moved with what names its blobs.
         name: What the media table calls this store.
         file_mode: Permissions of new files.
-        max_bytes: Larger files are not loaded: no policy lets them be written.
+        max_bytes: Larger files are not loaded, so larger blobs are refused. Keep a policy's `max_bytes` below it.
 
     Every read is checked against the digest in the file's name. Links are not followed.
     """
@@ -67,17 +68,19 @@ class DirectoryMediaStore:
         return f"DirectoryMediaStore({str(self.path)!r})"
 
     def put(self, sha256: str, mime_type: str | None, data: bytes) -> str:
-        """Write a blob, once, and return its file name.
+        """Write a blob, once, and return its file name. What stands there is believed only if it has these bytes.
 
         Raises:
             MediaDigestError: the bytes do not have this digest.
+            MediaTooLargeError: the store would not read as many bytes back.
             MediaStoreError: the folder cannot be written; nothing was left there.
         """
         checked_bytes(data, checked_digest(sha256), what="a blob to put")
+        checked_size(data, self.max_bytes, store=self)
         with self._failing("written"):
             self.path.mkdir(parents=True, exist_ok=True)
             ref = self._present(sha256) or f"{sha256}.{_EXTENSIONS.get(mime_type or '', _OTHER)}"
-            if not (self._holds(ref, data) and self._touch(ref)):
+            if not (self._kept(ref, data) or self._taken_back(ref, data)):
                 self._write(ref, data)
         return ref
 
@@ -120,7 +123,7 @@ class DirectoryMediaStore:
     def stream(self, ref: str, *, chunk_bytes: int = 2**20) -> Iterator[bytes]:
         """Yield the file in pieces, unchecked."""
         self._checked(ref)
-        with self._failing("read", ref), self._open(ref) as file:
+        with self._failing("read", ref), self._open(*_wherever(ref)) as file:
             while piece := os.read(file, chunk_bytes):
                 yield piece
 
@@ -140,12 +143,15 @@ class DirectoryMediaStore:
             return False
 
     def restore(self, ref: str) -> None:
-        """Rename a condemned file back."""
-        self._checked(ref)
+        """Rename a condemned file back, if it has its bytes; else the living file stays, and takes its place."""
+        sha256, aside = self._checked(ref), ref + _CONDEMNED
         with self._failing("restored", ref), contextlib.suppress(FileNotFoundError):
-            aside = self.path / (ref + _CONDEMNED)
-            os.utime(aside)
-            aside.replace(self.path / ref)
+            if not self._sound(aside, sha256):
+                if not self._sound(ref, sha256):
+                    return
+                self._write(aside, self._read(ref))  # never a moment in which one of two sweeps has the only one
+            os.utime(self.path / aside)
+            (self.path / aside).replace(self.path / ref)
 
     def purge(self, ref: str) -> None:
         """Delete a condemned file."""
@@ -176,23 +182,45 @@ class DirectoryMediaStore:
         there = (ref for ref in refs for end in ("", _CONDEMNED) if os.path.lexists(self.path / (ref + end)))
         return next(there, None)
 
-    def _holds(self, ref: str, data: bytes) -> bool:
-        """Believe only the bytes: a damaged or exchanged file is written anew."""
-        try:
-            return self._read(ref) == data
-        except OSError:
+    def _kept(self, ref: str, data: bytes) -> bool:
+        """Touch the blob, so that sweeps know it is wanted; False if it has other bytes, or a sweep has just come."""
+        if not self._holds(ref, data):
             return False
-
-    def _touch(self, ref: str) -> bool:
-        """Tell sweeps that the blob is wanted; False when one has just taken it away."""
-        self.restore(ref)
         try:
             os.utime(self.path / ref)
         except FileNotFoundError:
             return False
         return os.path.lexists(self.path / ref)  # a sweep may have renamed it between its name and its time
 
-    def _write(self, ref: str, data: bytes) -> None:
+    def _taken_back(self, ref: str, data: bytes) -> bool:
+        """Rename the blob back that a sweep has set aside; False if it has other bytes, or was purged just now."""
+        aside = self.path / (ref + _CONDEMNED)
+        if not self._holds(aside.name, data):
+            return False
+        try:
+            os.utime(aside)
+            aside.replace(self.path / ref)
+        except FileNotFoundError:
+            return False
+        return os.path.lexists(self.path / ref)
+
+    def _holds(self, name: str, data: bytes) -> bool:
+        """Believe only the bytes: a damaged or exchanged file is written anew."""
+        try:
+            with self._open(name) as file:
+                return self._bytes_of(file, name) == data
+        except OSError:
+            return False
+
+    def _sound(self, name: str, sha256: str) -> bool:
+        """Tell whether a file, which may be larger than this store loads, has the bytes of a digest."""
+        try:
+            with self._open(name) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:
+                return S_ISREG(os.fstat(descriptor).st_mode) and file_digest(file, "sha256").hexdigest() == sha256
+        except OSError:
+            return False
+
+    def _write(self, name: str, data: bytes) -> None:
         temporary = self.path / f".{secrets.token_hex(8)}.tmp"
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILES_ONLY, self.file_mode)
@@ -200,7 +228,7 @@ class DirectoryMediaStore:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.replace(self.path / ref)
+            temporary.replace(self.path / name)
         finally:
             temporary.unlink(missing_ok=True)
         self._sync_folder()
@@ -215,22 +243,25 @@ class DirectoryMediaStore:
                 os.close(descriptor)
 
     def _read(self, ref: str) -> bytes:
-        with self._open(ref) as file:
-            stat = os.fstat(file)
-            if not S_ISREG(stat.st_mode) or stat.st_size > self.max_bytes:
-                raise OSError(f"{ref} is no regular file of at most {self.max_bytes} bytes")
-            pieces = list(iter(lambda: os.read(file, stat.st_size + 1), b""))
+        with self._open(*_wherever(ref)) as file:
+            return self._bytes_of(file, ref)
+
+    def _bytes_of(self, file: int, name: str) -> bytes:
+        stat = os.fstat(file)
+        if not S_ISREG(stat.st_mode) or stat.st_size > self.max_bytes:
+            raise OSError(f"{name} is no regular file of at most {self.max_bytes} bytes")
+        pieces = list(iter(lambda: os.read(file, stat.st_size + 1), b""))
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     @contextlib.contextmanager
-    def _open(self, ref: str) -> Iterator[int]:
-        """Open a blob, condemned or not; looks twice, for a sweep may rename it in between."""
-        for name in (ref, ref + _CONDEMNED, ref):
+    def _open(self, *names: str) -> Iterator[int]:
+        """Open the first of these files that is there."""
+        for name in names:
             with contextlib.suppress(FileNotFoundError):
                 descriptor = os.open(self.path / name, os.O_RDONLY | _FILES_ONLY)
                 break
         else:
-            raise FileNotFoundError(ref)
+            raise FileNotFoundError(names[0])
         try:
             yield descriptor
         finally:
@@ -243,13 +274,18 @@ class DirectoryMediaStore:
             yield
         except MediaStoreError:
             raise
-        except FileNotFoundError as missing:
-            raise MediaMissingError(f"{subject} is not in {self.path}. Restore it from a backup.") from missing
         except OSError as failed:
+            if what == "read" and isinstance(failed, FileNotFoundError):
+                raise MediaMissingError(f"{subject} is not in {self.path}. Restore it from a backup.") from failed
             raise MediaStoreError(
                 f"{subject} cannot be {what} in {self.path}: {failed.strerror or failed}. "
                 "Check free space and permissions of the folder, then try again."
             ) from failed
+
+
+def _wherever(ref: str) -> tuple[str, ...]:
+    """Name the files that may be a blob, condemned or not; twice, for a sweep may rename it in between."""
+    return ref, ref + _CONDEMNED, ref
 
 
 def _described(entry: os.DirEntry[str], ref: str, condemned: bool) -> Iterator[StoredBlob]:

@@ -4,7 +4,8 @@ Owns the protocols and the rules of refs. Knows no store. The contract of every 
 `langgraph_portable_checkpoint.testing.MediaStoreTests`:
 
 - `put` is told the digest of the bytes; it stores them whole or raises, and a second put of the same bytes is
-  harmless. It returns a ref, which is the store's own name for the blob.
+  harmless. What `put` has returned for can be read: a blob that stands there with other bytes is replaced, and one that
+  `get` would not give back is refused. It returns a ref, which is the store's own name for the blob.
 - `get` returns the bytes or raises; never None, never other bytes, never part of them.
 - A ref is data from a database. A store answers only to refs that its own `put` returns, and builds no path, URL or
   key from any other.
@@ -18,7 +19,7 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
-from langgraph_portable_checkpoint.errors import MediaDigestError, MediaRefError
+from langgraph_portable_checkpoint.errors import MediaDigestError, MediaRefError, MediaTooLargeError
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 MAX_REF_CHARS: Final = 1024
@@ -182,3 +183,16 @@ def checked_bytes(data: bytes, sha256: str, *, what: str) -> bytes:
             "Put the right blob back, or restore the store from a backup."
         )
     return data
+
+
+def checked_size(data: bytes, max_bytes: int, *, store: object) -> None:
+    """Refuse a blob that a store would not read back.
+
+    Raises:
+        MediaTooLargeError: it has more than `max_bytes`.
+    """
+    if len(data) > max_bytes:
+        raise MediaTooLargeError(
+            f"a blob has {len(data)} bytes, and the media store {store_name(store)!r} reads no more than {max_bytes}. "
+            "Nothing was stored. Raise the store's max_bytes, or lower the policy's."
+        )

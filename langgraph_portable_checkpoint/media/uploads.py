@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 from langchain_core.messages import BaseMessage
 
 from langgraph_portable_checkpoint.media.holes import Path
-from langgraph_portable_checkpoint.media.hooks import NO_HOOKS, MediaHooks
+from langgraph_portable_checkpoint.media.hooks import NO_HOOKS, MediaHooks, tell
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, expired_text
 from langgraph_portable_checkpoint.media.references import Reference, find_references
 from langgraph_portable_checkpoint.media.shapes import placeholder_part
@@ -240,7 +240,7 @@ def _answers(fetch: Any, upload: Any, check: Any) -> Mapping[type, Callable[[Any
 def _announced(refreshed: Refreshed, hooks: MediaHooks) -> Refreshed:
     if hooks.on_expired is not None:
         for report in refreshed.reports:
-            hooks.on_expired(report)
+            tell(hooks.on_expired, report)
     return refreshed
 
 

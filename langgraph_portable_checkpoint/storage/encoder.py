@@ -6,7 +6,7 @@ its bytes back. Knows nothing of keys, records or servers; see `codec` for the w
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -76,6 +76,7 @@ class Encoder:
         stored: Digests known to be in the server.
         home: The thread and its generation, whose media may have texts that stand for them.
         lost: Its media that a read could not get.
+        away: Its media that nobody has: they are sent anew with any message that brings their bytes, known or not.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Encoder:
         sink: Sink,
         home: bytes | None = None,
         lost: Container[bytes] = (),
+        away: Collection[bytes] = (),
     ) -> None:
         self.codec = codec
         self.secrets = secrets
@@ -96,6 +98,7 @@ class Encoder:
         self.sink = sink
         self.home = home
         self.lost = lost
+        self.away = away
         self._stood = False
         """Whether something in the last message stands for a medium."""
         self._unnamed = False
@@ -257,7 +260,7 @@ class Encoder:
             return bytes(hole.ref)
         digest = sha256_of(hole)
         ref = media_ref(digest, self.secrets.key)
-        if ref not in self.stored:
+        if ref not in self.stored or ref in self.away:
             self.sink.media[ref] = NewMedia(hole.mime_type, hole.data, digest)
         return ref
 
@@ -281,6 +284,8 @@ class Encoder:
         if digest is not None and self._has(digest):
             if digest in self.known.told:
                 self._tell(self.known.told[digest], message.id)
+            if self.away:
+                self._holes(taken[1] if taken else self.codec.walk.take_out(message.model_dump(), self.home).holes)
             return Entry(None, (digest,))
         before = len(self.sink.reports)
         self._stood = False

@@ -8,11 +8,11 @@ execution; each change is one atomic dict or set operation, or replaces a whole 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha1
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .items import Secrets
 from .known import KnownMessages
@@ -39,6 +39,17 @@ class HeldRecord:
         return sha1(self.data, usedforsecurity=False).hexdigest().encode()
 
 
+class Lost(NamedTuple):
+    """Why a read could not get a medium."""
+
+    reason: str
+    """As the media report has it."""
+    detail: str
+    """The cause, in one line."""
+    gone: bool = True
+    """False when nobody knows, since the store failed: the bytes may still be there."""
+
+
 @dataclass(slots=True)
 class ThreadView:
     """One thread, in one generation."""
@@ -58,8 +69,10 @@ class ThreadView:
     """Digests of runs already in the run index."""
     turn_log: Any = None
     """A `programs.turns.Tail`."""
-    lost: dict[bytes, str] = field(default_factory=dict)
+    lost: dict[bytes, Lost] = field(default_factory=dict)
     """Media that a read could not get, and why."""
+    away: set[bytes] = field(default_factory=set)
+    """Media of which a read learned that nobody has them, in this thread or, of a store, in another: sent anew."""
 
     def hold(self, place: bytes, held: HeldRecord) -> None:
         """Remember a record, forgetting the oldest ones."""
@@ -100,6 +113,12 @@ class Views:
             if view is not None:
                 self._views.move_to_end(thread_id)
             return view
+
+    def note_away(self, refs: Collection[bytes]) -> None:
+        """Note that a store which threads share does not have these media."""
+        with self._lock:
+            for view in self._views.values():
+                view.away.update(ref for ref in refs if ref in view.stored)
 
     def put(self, thread_id: str, view: ThreadView) -> None:
         """Replace the view of a thread."""

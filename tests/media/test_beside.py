@@ -14,10 +14,11 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.graph import START, MessagesState, StateGraph
 
-from langgraph_portable_checkpoint.errors import MediaStoreError
+from langgraph_portable_checkpoint.errors import MediaStoreError, MediaTooLargeError
 from langgraph_portable_checkpoint.media.directory import DirectoryMediaStore
 from langgraph_portable_checkpoint.media.garbage import collect_garbage
 from langgraph_portable_checkpoint.media.objects import ObjectMediaStore
+from langgraph_portable_checkpoint.media.policy import MediaPolicy
 from langgraph_portable_checkpoint.saver import PortableRedisSaver
 from tests.servers import Room
 
@@ -169,3 +170,21 @@ def test_two_sweeps_after_a_thread_is_gone_free_its_blobs(open_saver: Open, tmp_
             os.utime(file, (0, 0))
         collect_garbage(store, list, now=datetime.now(UTC), dry_run=False)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("serde", [None, EncryptedSerializer.from_pycryptodome_aes(key=b"0" * 32)])
+async def test_a_blob_that_its_store_would_not_read_back_is_refused_by_the_save(
+    open_saver: Open, tmp_path: Path, serde: Any
+) -> None:
+    """Whatever the policy allows: what cannot be read back is lost."""
+    store = DirectoryMediaStore(tmp_path, max_bytes=len(PNG) - 1)
+    saver = open_saver(store, serde=serde, media_policy=MediaPolicy(max_bytes=3 * 2**30))
+    graph = graph_on(saver)
+    graph.invoke({"messages": [HumanMessage("hello", id="h")]}, config())
+    with pytest.raises(MediaTooLargeError, match="max_bytes"):
+        graph.invoke({"messages": [QUESTION]}, config())
+    with pytest.raises(MediaTooLargeError, match="max_bytes"):
+        await graph.ainvoke({"messages": [QUESTION]}, config())
+    assert list(store.list()) == []
+    assert [entry.content for entry in graph.get_state(config()).values["messages"]] == ["hello", "seen 1"]
+    assert saver.media_report("t") == []

@@ -127,6 +127,9 @@ def test_a_failing_blob_is_an_error_in_its_place(kind: str, answer: Any, error: 
     "answer",
     [
         raising(ValueError("full")),
+        raising(KeyError("no such folder")),
+        raising(FileNotFoundError("no such folder")),
+        raising(MediaMissingError("no such folder")),
         raising(asyncio.CancelledError()),
         raising(Speechless()),
         lambda ref: None,
@@ -137,8 +140,9 @@ def test_a_failing_blob_is_an_error_in_its_place(kind: str, answer: Any, error: 
     ],
 )
 def test_a_failing_put_fails_the_save(kind: str, answer: Any) -> None:
-    with pytest.raises(MediaStoreError, match="scripted"):
+    with pytest.raises(MediaStoreError, match="scripted") as failed:
         put(kind, Scripted(put=answer), [(SHA, None, DATA)])
+    assert type(failed.value) is MediaStoreError, "a blob that is put cannot be missing"
 
 
 def test_a_store_that_hangs_costs_one_time_limit(kind: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import resource
 import signal
@@ -16,9 +17,16 @@ from typing import Any
 from unittest.mock import patch
 
 import boto3
+import obstore
 import pytest
 
-from langgraph_portable_checkpoint.errors import MediaDigestError, MediaMissingError, MediaRefError, MediaStoreError
+from langgraph_portable_checkpoint.errors import (
+    MediaDigestError,
+    MediaMissingError,
+    MediaRefError,
+    MediaStoreError,
+    MediaTooLargeError,
+)
 from langgraph_portable_checkpoint.media.directory import DirectoryMediaStore
 from langgraph_portable_checkpoint.media.objects import ObjectMediaStore
 from langgraph_portable_checkpoint.media.stores import (
@@ -38,10 +46,27 @@ SHA = sha256_of(DATA)
 SOON = datetime.now(UTC) + timedelta(days=1)
 
 
+class Awaited(ObjectMediaStore):
+    """An object store of which only the awaited ways in are used."""
+
+    def __init__(self, opened: ObjectMediaStore) -> None:
+        super().__init__(opened.store)
+
+    def put(self, sha256: str, mime_type: str | None, data: bytes) -> str:
+        return asyncio.run(self.aput(sha256, mime_type, data))
+
+    def get(self, ref: str) -> bytes:
+        return asyncio.run(self.aget(ref))
+
+
 class TestDirectory(MediaStoreTests):
     @pytest.fixture
     def store(self, tmp_path: Path) -> MediaStore:
         return DirectoryMediaStore(tmp_path / "media")
+
+    def damage(self, store: DirectoryMediaStore, ref: str, data: bytes, *, condemned: bool) -> bool:
+        (store.path / (ref + condemned * ".condemned")).write_bytes(data)
+        return True
 
 
 class TestObjects(MediaStoreTests):
@@ -49,8 +74,20 @@ class TestObjects(MediaStoreTests):
     def store(self, object_store: ObjectMediaStore) -> MediaStore:
         return object_store
 
+    def damage(self, store: ObjectMediaStore, ref: str, data: bytes, *, condemned: bool) -> bool:
+        obstore.put(store.store, store.prefix + condemned * "condemned/" + ref, data)
+        return True
 
-class TestObjectsWithoutPrefix(MediaStoreTests):
+
+class TestAwaitedObjects(TestObjects):
+    """The same by `aput` and `aget`."""
+
+    @pytest.fixture
+    def store(self, object_store: ObjectMediaStore) -> MediaStore:
+        return Awaited(object_store)
+
+
+class TestObjectsWithoutPrefix(TestObjects):
     @pytest.fixture
     def store(self, bucket: tuple[str, str]) -> MediaStore:
         store = open_bucket(*bucket)
@@ -110,6 +147,29 @@ def test_links_and_pipes_in_the_folder_are_not_followed(folder: DirectoryMediaSt
         folder.get(ref)
 
 
+def test_a_blob_that_would_not_be_read_back_is_refused(tmp_path: Path, object_store: ObjectMediaStore) -> None:
+    object_store.max_bytes = len(DATA) - 1
+    for store in (DirectoryMediaStore(tmp_path, max_bytes=len(DATA) - 1), object_store, Awaited(object_store)):
+        store.max_bytes = len(DATA) - 1
+        with pytest.raises(MediaTooLargeError, match=rf"{len(DATA)} bytes.* no more than {len(DATA) - 1}"):
+            store.put(SHA, None, DATA)
+        assert list(store.list()) == []
+        store.max_bytes = len(DATA)
+        assert store.get(store.put(SHA, None, DATA)) == DATA
+        store.delete(next(store.list()).ref)
+
+
+@pytest.mark.parametrize("calls", [["restore"], ["restore", "restore"], ["put", "restore"], ["restore", "put"]])
+def test_a_set_aside_file_that_is_damaged_gives_way_to_the_good_one(
+    folder: DirectoryMediaStore, calls: list[str]
+) -> None:
+    ref = folder.put(SHA, None, DATA)
+    (folder.path / f"{ref}.condemned").write_bytes(DATA[:-1] + b"!")
+    for call in calls:
+        folder.put(SHA, None, DATA) if call == "put" else folder.restore(ref)
+    assert [(file.name, file.read_bytes()) for file in folder.path.iterdir()] == [(ref, DATA)]
+
+
 def test_files_too_large_for_any_policy_are_not_loaded(tmp_path: Path) -> None:
     store = DirectoryMediaStore(tmp_path, max_bytes=DATA.__len__())
     ref = store.put(SHA, None, DATA)
@@ -144,6 +204,13 @@ def test_a_folder_that_may_not_be_written_says_so(tmp_path: Path) -> None:
     for path in (blocked, blocked / "media"):
         with pytest.raises(MediaStoreError, match="cannot be written"):
             DirectoryMediaStore(path).put(SHA, None, DATA)
+
+
+@pytest.mark.parametrize("where", ["/proc/nothing/media", "/dev/null/media"])
+def test_a_folder_that_cannot_be_made_is_no_missing_blob(where: str) -> None:
+    with pytest.raises(MediaStoreError, match=rf"cannot be written in {where}: .* Check free space") as failed:
+        DirectoryMediaStore(where).put(SHA, None, DATA)
+    assert not isinstance(failed.value, MediaMissingError)
 
 
 def test_missing_permission_is_told(folder: DirectoryMediaStore) -> None:
@@ -228,6 +295,31 @@ def test_killed_writers_leave_only_whole_blobs(tmp_path: Path) -> None:
     left = [file for file in tmp_path.iterdir() if file.name not in listed]
     assert store.purge_unfinished(before=SOON) == len(left)
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(listed)
+
+
+def _sweep_until_killed(folder: Path, ref: str, data: bytes) -> None:
+    store = DirectoryMediaStore(folder)
+    while True:
+        store.condemn(ref, unless_put_since=SOON)
+        store.put(sha256_of(data), None, data)
+        (folder / f"{ref}.condemned").write_bytes(data[:-1] + b"!")
+        store.restore(ref)
+
+
+def test_a_sweep_killed_while_it_takes_a_blob_back_leaves_the_blob(tmp_path: Path) -> None:
+    """Beside a set aside file that is damaged: the good one may never be the one that goes."""
+    store, data = DirectoryMediaStore(tmp_path), os.urandom(100_000)
+    ref = store.put(sha256_of(data), None, data)
+    for number in range(30):
+        child = os.fork()
+        if child == 0:
+            _sweep_until_killed(tmp_path, ref, data)
+        threading.Event().wait(0.002 + number / 5000)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert store.get(ref) == data
+        store.restore(ref)
+        assert store.get(ref) == data
 
 
 def test_writers_in_many_processes_never_show_half_a_blob(tmp_path: Path) -> None:
@@ -344,6 +436,67 @@ def test_an_exchanged_object_is_refused(bucket: tuple[str, str], object_store: O
         object_store.get(SHA)
 
 
+@pytest.mark.parametrize("size_bytes", [0, 1000, 5 * 2**20, 5 * 2**20 + 1, 11 * 2**20])
+async def test_an_object_that_stands_with_these_bytes_is_not_sent_again(
+    object_store: ObjectMediaStore, size_bytes: int
+) -> None:
+    data, sent = os.urandom(size_bytes), []
+    sha256 = sha256_of(data)
+    with (
+        patch.object(obstore, "put", side_effect=lambda *a, _put=obstore.put, **o: sent.append(_put(*a, **o))),
+        patch.object(obstore, "put_async", side_effect=AssertionError("it was sent again")),
+    ):
+        object_store.put(sha256, None, data)
+        object_store.put(sha256, None, data)
+        await object_store.aput(sha256, None, data)
+    assert len(sent) == 1
+
+
+def test_an_object_that_is_restored_while_another_sweep_takes_it_is_there(object_store: ObjectMediaStore) -> None:
+    ref = object_store.put(SHA, "image/png", DATA)
+    assert object_store.condemn(ref, unless_put_since=SOON)
+
+    def both(store: Any, key: str, _delete: Any = obstore.delete) -> None:
+        _delete(store, key)
+        _delete(store, f"media/{ref}")
+
+    with patch.object(obstore, "delete", both):
+        object_store.restore(ref)
+    assert [(blob.ref, blob.condemned) for blob in object_store.list()] == [(ref, False)]
+    assert object_store.get(ref) == DATA
+    assert obstore.get(object_store.store, f"media/{ref}").attributes == {"Content-Type": "image/png"}
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "told"),
+    [
+        ("s3://", {}, "Unable to recognise URL"),
+        ("ftp://host/x", {}, "Unable to recognise URL"),
+        ("bucket", {}, "relative URL"),
+        ("", {}, "relative URL"),
+        ("az://container", {}, "Account must be specified"),
+        ("file:///etc", {}, "use DirectoryMediaStore"),
+        ("s3://bucket", {"foo": 1}, "'foo' is not valid"),
+        ("s3://bucket", {"region": None}, "not an instance of 'str'"),
+        ("s3://bucket", {"timeout": "1s"}, "client_options"),
+        ("s3://bucket", {"client_options": {"timeout": "x"}}, "as Duration"),
+        ("s3://bucket", {"retry_config": {"max_retries": -1}}, "negative"),
+        (None, {}, "instance of 'str'"),
+    ],
+)
+def test_a_url_that_is_no_object_store_is_refused(url: Any, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told) as refused:
+        ObjectMediaStore.from_url(url, **options)
+    assert "\n" not in str(refused.value)
+
+
+def test_what_is_secret_in_a_url_is_not_told() -> None:
+    with pytest.raises(ValueError, match="ftp://host/x cannot be opened") as refused:
+        ObjectMediaStore.from_url("ftp://me:password@host/x?key=token")
+    assert "password" not in str(refused.value)
+    assert "token" not in str(refused.value)
+
+
 async def test_objects_too_large_for_any_policy_are_not_loaded(object_store: ObjectMediaStore) -> None:
     object_store.put(SHA, None, DATA)
     object_store.max_bytes = len(DATA) - 1
@@ -369,8 +522,10 @@ def test_an_upload_cut_off_in_the_middle_is_never_read(bucket: tuple[str, str], 
 
 def test_a_bucket_that_is_not_there_is_told(s3_url: str) -> None:
     store = open_bucket(s3_url, "no-such-bucket")
-    with pytest.raises(MediaStoreError):
-        store.put(SHA, None, DATA)
+    for put in (store.put, Awaited(store).put):
+        with pytest.raises(MediaStoreError, match=r"put of media object .* is the bucket there\? .*404") as failed:
+            put(SHA, None, DATA)
+        assert not isinstance(failed.value, MediaMissingError)
     with pytest.raises(MediaStoreError):
         store.get(SHA)
     with pytest.raises(MediaStoreError):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
-from ...errors import CorruptRecordError
+from ...errors import CorruptRecordError, MediaDigestError, MediaError, MediaMissingError, MediaStoreError
 from ..encoder import NewMedia
 from ..items import DIGEST_BYTES, MEDIA, media_ref, pack, pack_record, parse_record, unpack
-from ..view import ThreadView
+from ..view import Lost, ThreadView
+
+OF_THE_BYTES: Final = frozenset({"sha256", "mime_type", "size_bytes", "recognised_as", "store", "ref"})
+MAX_DETAIL_CHARS: Final = 600
 
 
 def unpack_sealed(data: bytes, *, what: str, where: str) -> list[Any]:
@@ -71,6 +74,34 @@ def known_of(view: ThreadView, ref: bytes, data: bytes | None, where: str) -> di
         return {}
 
 
+def told_of(view: ThreadView, ref: bytes, data: bytes | None) -> dict[str, Any]:
+    """Open a media table record for what it tells beside where the bytes are and what they look like."""
+    return {name: told for name, told in known_of(view, ref, data, "").items() if name not in OF_THE_BYTES}
+
+
 def stored_digest(media: NewMedia, stored: bytes) -> str:
     """Return the SHA-256, in hex, of what is stored: the bytes themselves, or what sealing made of them."""
     return (media.sha256 if stored is media.data else sha256(stored).digest()).hex()
+
+
+def answered(answer: bytes | MediaError) -> bytes | Lost:
+    """Return what a media store gave, or why it gave nothing: its error in one line."""
+    if isinstance(answer, bytes):
+        return answer
+    reason = "corrupt_blob" if isinstance(answer, MediaDigestError) else "missing_blob"
+    failed = isinstance(answer, MediaStoreError) and not isinstance(answer, MediaMissingError)
+    line = " ".join(str(answer).split()).encode("utf-8", "replace").decode()
+    return Lost(reason, line[:MAX_DETAIL_CHARS], gone=not failed)
+
+
+def stored_at(record: Mapping[str, Any], own_store: str | None) -> tuple[str, str] | Lost:
+    """Return ref and digest of a blob that is not with the thread, or why a saver with this store cannot ask for it."""
+    store, ref, sha256 = (record.get(name) for name in ("store", "ref", "sha256"))
+    if store == "redis":
+        return Lost("missing_blob", "its bytes are not with the thread any more, as after an eviction")
+    if not (isinstance(store, str) and isinstance(ref, str) and isinstance(sha256, str)):
+        return Lost("missing_blob", "the thread's media table does not say where it is")
+    if store != own_store:
+        own = "has none" if own_store is None else f"reads {own_store!r:.80}"
+        return Lost("missing_blob", f"it is in the media store {store!r:.80}, and this saver {own}")
+    return ref, sha256

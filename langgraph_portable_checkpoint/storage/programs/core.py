@@ -24,8 +24,18 @@ from ..known import Flats, KnownMessages
 from ..layout import Layout, split_place
 from ..opened import Items, opened_message
 from ..records import CheckpointRecord, load_checkpoint, open_checkpoint
-from ..view import ThreadView, Views
-from .blobs import known_of, open_blob, seal_blob, seal_media_record, stored_digest, unpack_sealed
+from ..view import Lost, ThreadView, Views
+from .blobs import (
+    answered,
+    known_of,
+    open_blob,
+    seal_blob,
+    seal_media_record,
+    stored_at,
+    stored_digest,
+    told_of,
+    unpack_sealed,
+)
 from .large import MediaArgs, large_of
 
 TOMBSTONE_TTL_MS: Final = 3_600_000
@@ -154,6 +164,7 @@ class Core:
         """Note that the server has taken what a call sent; it need not be fetched again."""
         view.confirm(sink.items)
         view.confirm(sink.media)
+        view.away.difference_update(sink.media)
         view.known.confirm(sink.items)
         for digest, data in sink.items.items():
             known = sink.foreseen.get(digest)
@@ -188,6 +199,7 @@ class Core:
             sink=sink,
             home=view.generation,
             lost=view.lost,
+            away=view.away,
         )
 
 
@@ -282,8 +294,13 @@ def same_thread(view: ThreadView, generation: bytes | None) -> None:
         raise OtherThreadError
 
 
-def fetch_media(core: Core, view: ThreadView, thread_id: str, refs: list[bytes], decoder: Decoder) -> Program[None]:
-    """Fetch media bytes and check them; what cannot be had goes to `decoder.lost`. One call, one more for a store.
+def fetch_media(
+    core: Core, view: ThreadView, thread_id: str, refs: list[bytes], decoder: Decoder
+) -> Program[Mapping[bytes, Lost]]:
+    """Fetch media bytes and check them. One call, one more for a store.
+
+    Returns:
+        What cannot be had, and why; `decoder.lost` has it too.
 
     Raises:
         OtherThreadError: the thread is not the view's any more.
@@ -293,63 +310,67 @@ def fetch_media(core: Core, view: ThreadView, thread_id: str, refs: list[bytes],
         (Command(("HMGET", keys[6], *refs)), Command(("HMGET", keys[7], *refs)), Command(("HGET", keys[0], b"g")))
     )
     same_thread(view, generation)
+    known = {ref: known_of(view, ref, record, decoder.where) for ref, record in zip(refs, table, strict=True)}
+    found: dict[bytes, bytes | Lost] = {}
     wanted: dict[bytes, tuple[str, str]] = {}
-    for ref, data, record in zip(refs, stored, table, strict=True):
-        if data is not None:
-            _take_blob(view, ref, data, decoder)
-        elif record is not None and (place := _stored_at(core, view, ref, record, decoder.where)) is not None:
-            wanted[ref] = place
+    for ref, data in zip(refs, stored, strict=True):
+        place = data if data is not None else stored_at(known[ref], core.store)
+        if isinstance(place, (bytes, Lost)):
+            found[ref] = place
         else:
-            decoder.lost[ref] = "missing_blob"
-    if wanted:
-        answers = yield MediaGet(tuple(wanted.values()))
-        for ref, answer in zip(wanted, answers, strict=True):
-            if isinstance(answer, bytes):
-                _take_blob(view, ref, answer, decoder)
-            else:
-                decoder.lost[ref] = "corrupt_blob" if "Digest" in type(answer).__name__ else "missing_blob"
+            wanted[ref] = place
+    answers = (yield MediaGet(tuple(wanted.values()))) if wanted else ()
+    found.update({ref: answered(answer) for ref, answer in zip(wanted, answers, strict=True)})
+    lost = {ref: each for ref in refs if (each := _take_blob(view, ref, found[ref], decoder)) is not None}
+    decoder.lost.update({ref: each.reason for ref, each in lost.items()})
     for ref, data in decoder.media.items():
         core.blobs.put(ref, data)
-    _tell_lost(core, view, dict(zip(refs, table, strict=True)), decoder)
+    _tell_lost(core, view, known, lost)
     for ref in refs:
         view.lost.pop(ref, None)
-    view.lost.update(decoder.lost)
+    view.lost.update(lost)
+    view.away.difference_update(refs)
+    view.away.update(gone := [ref for ref, each in lost.items() if each.gone])
+    if gone and core.store is not None:
+        core.views.note_away(gone)
+    return lost
 
 
-def _tell_lost(core: Core, view: ThreadView, table: Mapping[bytes, bytes | None], decoder: Decoder) -> None:
-    for ref, reason in decoder.lost.items():
-        if core.on_lost is not None and view.lost.get(ref) != reason:
-            record = known_of(view, ref, table.get(ref), decoder.where)
-            told = {name: record[name] for name, kind in TOLD.items() if type(record.get(name)) is kind}
-            core.on_lost({"reason": reason, **told})
+def _tell_lost(core: Core, view: ThreadView, known: Mapping[bytes, dict[str, Any]], lost: Mapping[bytes, Lost]) -> None:
+    for ref, each in lost.items():
+        heard = view.lost.get(ref)
+        if core.on_lost is not None and (heard is None or heard.reason != each.reason):
+            told = {name: known[ref][name] for name, kind in TOLD.items() if type(known[ref].get(name)) is kind}
+            core.on_lost({"reason": each.reason, "detail": each.detail, **told})
 
 
-def _take_blob(view: ThreadView, ref: bytes, data: bytes, decoder: Decoder) -> None:
+def _take_blob(view: ThreadView, ref: bytes, data: bytes | Lost, decoder: Decoder) -> Lost | None:
+    """Open a blob and keep it, or say why it cannot be had."""
+    if isinstance(data, Lost):
+        return data
     try:
         opened = open_blob(view, ref, data, where=decoder.where)
-    except CorruptRecordError:
-        decoder.lost[ref] = "corrupt_blob"
-    else:
-        decoder.media[ref] = opened
-        view.stored.add(ref)
+    except CorruptRecordError as error:
+        return Lost("corrupt_blob", error.reason)
+    decoder.media[ref] = opened
+    view.stored.add(ref)
+    return None
 
 
-def _stored_at(core: Core, view: ThreadView, ref: bytes, data: bytes, where: str) -> tuple[str, str] | None:
-    record = known_of(view, ref, data, where)
-    held = (record.get("ref"), record.get("sha256"))
-    if record.get("store") != core.store or core.store is None or not all(isinstance(part, str) for part in held):
-        return None
-    return held  # type: ignore[return-value]  # both are text
+def media_args(core: Core, view: ThreadView, thread_id: str, sink: Sink) -> Program[MediaArgs]:
+    """Spell the blobs and media table records of a call. No call, or one to the external media store.
 
-
-def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[MediaArgs]:
-    """Spell the blobs and media table records of a call. No call, or one to the external media store."""
+    One more for media that were lost and are sent anew: what else their records tell, such as uploads, is kept.
+    """
     stored = {ref: seal_blob(view, ref, media.data) for ref, media in sink.media.items()}
     refs: list[str | None] = [None] * len(stored)
     if core.store is not None and stored:
         digests = [stored_digest(media, stored[ref]) for ref, media in sink.media.items()]
         blobs = zip(digests, (media.mime_type for media in sink.media.values()), stored.values(), strict=True)
         refs = yield MediaPut(tuple(blobs))
+    anew = [ref for ref in sink.media if ref in view.away]
+    table = (yield Batch((Command(("HMGET", core.layout.thread(thread_id)[7], *anew)),)))[0] if anew else ()
+    told = {ref: told_of(view, ref, record) for ref, record in zip(anew, table, strict=True)}
     records: dict[bytes, bytes] = {}
     for (ref, media), held in zip(sink.media.items(), refs, strict=True):
         described = core.codec.walk.describe(
@@ -359,7 +380,7 @@ def media_args(core: Core, view: ThreadView, sink: Sink) -> Program[MediaArgs]:
             store=core.store or "redis",
             ref=held,
         )
-        records[ref] = seal_media_record(view, ref, described)
+        records[ref] = seal_media_record(view, ref, {**told.get(ref, {}), **described})
         sink.records.append(described)
     for report in sink.reports:
         name = b"report" + digest_of(pack(report), view.secrets.key)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ...errors import ConflictError, CorruptRecordError
 from ..effects import Batch, Command, MediaPut, Program, Script
 from ..items import DIGEST_BYTES, digest_of, media_ref, pack
-from ..view import ThreadView
+from ..view import Lost, ThreadView
 from .anew import beginning_anew
 from .blobs import open_media_record, seal_blob, seal_media_record
 from .core import MAX_ATTEMPTS, Core, fetch_media, pairs
@@ -37,7 +37,7 @@ class StoredMedia:
     records: Mapping[bytes, dict[str, Any]]
     reports: list[dict[str, Any]]
     blobs: frozenset[bytes]
-    lost: Mapping[bytes, str]
+    lost: Mapping[bytes, Lost]
     corrupt: Mapping[bytes, CorruptRecordError] = field(default_factory=dict)
 
 
@@ -73,16 +73,15 @@ def read_media(core: Core, thread_id: str) -> Program[StoredMedia | None]:
 
 
 @beginning_anew
-def check_media(core: Core, thread_id: str, stored: StoredMedia) -> Program[Mapping[bytes, str]]:
+def check_media(core: Core, thread_id: str, stored: StoredMedia) -> Program[Mapping[bytes, Lost]]:
     """Read blobs and check them, some at a time; returns ref -> why for those that cannot be had."""
     view = yield from _view(core, thread_id)
     if view is None:
         return {}
-    lost: dict[bytes, str] = {}
+    lost: dict[bytes, Lost] = {}
     for refs in _batches(stored):
         decoder = core.decoder(view, thread_id, {})
-        yield from fetch_media(core, view, thread_id, refs, decoder)
-        lost.update(decoder.lost)
+        lost.update((yield from fetch_media(core, view, thread_id, refs, decoder)))
     return lost
 
 

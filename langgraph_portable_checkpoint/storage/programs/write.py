@@ -76,7 +76,7 @@ def put(
             except OtherThreadError:
                 core.forget(thread_id)
                 continue
-        media = yield from media_args(core, view, call.sink)
+        media = yield from media_args(core, view, thread_id, call.sink)
         run_id = _new_run(view, metadata)
         entry = registering(core, thread_id, run_id, fresh=fresh)
         script = call.script(metadata, values, turns, media, entry, parent=parent, fresh=fresh, token=token)
@@ -360,7 +360,7 @@ def put_writes(
         if stop:
             core.views.note_stop(thread_id, place)
         marked = mark_stop(core, view, thread_id, place, task_id, writes) if stop else None
-        media = yield from media_args(core, view, sink)
+        media = yield from media_args(core, view, thread_id, sink)
         entry = registering(core, thread_id, None, fresh=fresh)
         refs = sink.builds_on(ref for frame in frames.values() for ref in frame.entry.refs)
         head = _head_of_writes(core, view, thread_id, place, fresh=fresh, token=token)
