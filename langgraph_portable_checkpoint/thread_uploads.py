@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
-from langgraph.checkpoint.base.id import uuid6
+from langgraph.checkpoint.base import CheckpointTuple
 
 from .envelope.facts import fact_of_message
 from .envelope.turns import spans
 from .errors import CorruptRecordError, ThreadNotFoundError
 from .media.hooks import MediaHooks
 from .media.table import MediaRecord, MediaReport, MediaTable, Upload
-from .media.uploads import Refreshed, arefresh_uploads, plan_upload, refresh_uploads
+from .media.uploads import Refreshed, Renewal, arefresh_uploads, plan_upload, refresh_uploads
 from .storage.layout import checked_id
 from .storage.programs import media_table as programs
+from .storage.programs.amend import amend
 from .storage.programs.media_table import UPLOAD, StoredMedia
 
 if TYPE_CHECKING:
@@ -92,15 +92,7 @@ class UploadMethods:
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         raise NotImplementedError
 
-    def put(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: Any, new_versions: Any) -> RunnableConfig:
-        raise NotImplementedError
-
-    async def aput(
-        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: Any, new_versions: Any
-    ) -> RunnableConfig:
-        raise NotImplementedError
-
-    def get_next_version(self, current: Any, channel: None) -> Any:
+    def _token(self, thread_id: str) -> bytes:
         raise NotImplementedError
 
     def _read(self, thread_id: str) -> Program[_Media]:
@@ -195,15 +187,20 @@ class UploadMethods:
     ) -> Refreshed:
         """Renew provider uploads that have expired, before a turn that would send them.
 
-        Dead URIs whose bytes are known are uploaded again, and messages and table rewritten; others become
-        placeholders.
-        The rewritten messages are a new head (metadata source "update"); nothing older changes.
+        Dead URIs whose bytes are known are uploaded again, and messages and table rewritten. Those whose bytes were
+        never kept become placeholders; those whose bytes cannot be had just then stay, and are reported with the cause.
+        The messages are rewritten in the head, in place: what waits there goes on as if nothing had been done, and
+        nothing older changes.
 
         Args:
             upload: Uploads bytes, returns the new URI or Upload.
             check: Asks the provider whether a URI without a recorded expiry still works.
             account: The account that the next request uses.
             recheck: Ask for every URI, whatever is recorded.
+
+        Raises:
+            ConflictError: the thread went on meanwhile. The new uploads are remembered, the messages left as they are.
+            ThreadNotFoundError: there is no such thread.
         """
         head = _head(self.get_tuple({"configurable": {**ROOT, "thread_id": thread_id}}), thread_id)
         media = self._run(self._read(thread_id))
@@ -220,9 +217,8 @@ class UploadMethods:
             hooks=self.media_hooks,
         )
         self._run(self._note(thread_id, media, refreshed.records))
-        if refreshed.changed:
-            self.put(*_amended(self, head, {channel: list(refreshed.values)}))
-        self._run(self._note(thread_id, media, reports=refreshed.reports))
+        self._run(self._amend(thread_id, head, channel, media.table, refreshed))
+        self._run(self._note(thread_id, media, reports=_lasting(refreshed)))
         return refreshed
 
     async def arefresh_uploads(
@@ -252,10 +248,24 @@ class UploadMethods:
             hooks=self.media_hooks,
         )
         await self._arun(self._note(thread_id, media, refreshed.records))
-        if refreshed.changed:
-            await self.aput(*_amended(self, head, {channel: list(refreshed.values)}))
-        await self._arun(self._note(thread_id, media, reports=refreshed.reports))
+        await self._arun(self._amend(thread_id, head, channel, media.table, refreshed))
+        await self._arun(self._note(thread_id, media, reports=_lasting(refreshed)))
         return refreshed
+
+    def _amend(
+        self, thread_id: str, head: CheckpointTuple, channel: str, table: MediaTable, refreshed: Refreshed
+    ) -> Program[None]:
+        """Rewrite what changed in the head, in place: what waits there goes on as if nothing had been done."""
+        if refreshed.changed:
+            yield from amend(
+                self._core,
+                thread_id,
+                head.checkpoint["id"],
+                channel,
+                positions=refreshed.changed,
+                renewal=Renewal(refreshed.successors, table),
+                token=self._token(thread_id),
+            )
 
     def _note(
         self, thread_id: str, media: _Media, records: Iterable[MediaRecord] = (), reports: Iterable[MediaReport] = ()
@@ -298,28 +308,6 @@ def _turns(head: CheckpointTuple, channel: str) -> list[int]:
     return [turn for turn, span in enumerate(cut) for _ in range(span.start, span.stop)]
 
 
-def _amended(
-    saver: Any, head: CheckpointTuple, changes: Mapping[str, Any]
-) -> tuple[RunnableConfig, Checkpoint, Any, dict[str, Any]]:
-    """Make a new head that is a checkpoint with some channels changed, as update_state of a graph does.
-
-    Pending writes of the old head stay with it.
-
-    Returns:
-        The arguments of `put`.
-    """
-    checkpoint = head.checkpoint
-    step = head.metadata.get("step", -1) + 1
-    versions = dict(checkpoint["channel_versions"])
-    top = max(versions.values(), default=None)
-    new_versions = dict.fromkeys(changes, saver.get_next_version(top, None))
-    amended: Checkpoint = {
-        **checkpoint,
-        "id": str(uuid6(clock_seq=step)),
-        "ts": datetime.now(UTC).isoformat(),
-        "channel_values": {**checkpoint["channel_values"], **changes},
-        "channel_versions": {**versions, **new_versions},
-        "updated_channels": sorted(changes),
-    }
-    metadata = {"source": "update", "step": step, "parents": head.metadata.get("parents", {})}
-    return head.config, amended, metadata, new_versions
+def _lasting(refreshed: Refreshed) -> list[MediaReport]:
+    """List what stays true: bytes that cannot be had now may be had later, and each report looks for them anew."""
+    return [report for report in refreshed.reports if report.reason.startswith("expired")]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
+from langgraph_portable_checkpoint.errors import MediaDigestError, MediaError, MediaStoreError
 from langgraph_portable_checkpoint.media.hooks import MediaHooks
 from langgraph_portable_checkpoint.media.policy import MediaPolicy
 from langgraph_portable_checkpoint.media.table import MediaRecord, MediaReport, MediaTable, Upload
@@ -40,8 +41,9 @@ def question(*uris: str, **fields: Any) -> HumanMessage:
     return HumanMessage([{"type": "text", "text": "listen"}, *map(media, uris)], id="q", **fields)
 
 
-def table(*uploads: Upload, sha256: str | None = SHA, ref: str | None = "r") -> MediaTable:
-    return MediaTable([MediaRecord(sha256=sha256, mime_type="audio/wav", size_bytes=9, ref=ref, uploads=uploads)])
+def table(*uploads: Upload, sha256: str | None = SHA, store: str | None = "redis") -> MediaTable:
+    known = MediaRecord(sha256=sha256, mime_type="audio/wav", size_bytes=9, store=store, ref="r", uploads=uploads)
+    return MediaTable([known])
 
 
 EXPIRED = Upload(uri=OLD, expires_at=NOW - HOUR, account="a")
@@ -52,7 +54,7 @@ UNKNOWN = Upload(uri=OLD)
 class Provider:
     """Answers for a provider and a store, and remembers what it was asked."""
 
-    def __init__(self, alive: tuple[str, ...] = (), data: bytes | None = DATA) -> None:
+    def __init__(self, alive: tuple[str, ...] = (), data: bytes | MediaError = DATA) -> None:
         self.alive = alive
         self.data = data
         self.asked: list[Any] = []
@@ -61,7 +63,7 @@ class Provider:
         self.asked.append(("check", upload.uri))
         return upload.uri in self.alive
 
-    def fetch(self, record: MediaRecord) -> bytes | None:
+    def fetch(self, record: MediaRecord) -> bytes | MediaError:
         self.asked.append(("fetch", record.sha256))
         return self.data
 
@@ -97,7 +99,7 @@ def test_an_upload_that_lives_on_costs_no_call(run: Run) -> None:
     messages = [question(OLD), AIMessage("ok")]
     provider = Provider()
     refreshed = run(messages, table(ALIVE), provider)
-    assert refreshed == ((messages[0], messages[1]), (), (), ())
+    assert refreshed == ((messages[0], messages[1]), (), (), (), {})
     assert refreshed.values[0] is messages[0]
     assert provider.asked == []
 
@@ -124,12 +126,43 @@ def test_an_expired_upload_is_made_again_and_everything_that_names_it_is_rewritt
     assert refreshed.reports[0].expires_at == EXPIRED.expires_at
 
 
-@pytest.mark.parametrize(("known", "data"), [(table(EXPIRED, sha256=None), DATA), (table(EXPIRED), None)])
-def test_an_expired_upload_without_bytes_becomes_a_placeholder(run: Run, known: MediaTable, data: Any) -> None:
-    refreshed = run([question(OLD)], known, Provider(data=data))
+@pytest.mark.parametrize("known", [table(EXPIRED, sha256=None), table(EXPIRED, store=None)])
+def test_an_expired_upload_without_bytes_becomes_a_placeholder(run: Run, known: MediaTable) -> None:
+    refreshed = run([question(OLD)], known, Provider())
     assert refreshed.values[0].content[1] == {"type": "text", "text": "[audio/wav, 9 B, expired at the provider]"}
     assert [report.reason for report in refreshed.reports] == ["expired_no_bytes"]
     assert refreshed.records == ()
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(MediaStoreError("HTTP 503"), "missing_blob"), (MediaDigestError("HTTP 503"), "corrupt_blob")],
+)
+def test_an_expired_upload_whose_bytes_cannot_be_had_now_is_left_and_reported(
+    run: Run, error: MediaError, reason: str
+) -> None:
+    messages = [question(OLD), question(OLD)]
+    heard: list[MediaReport] = []
+    provider = Provider(data=error)
+    refreshed = run(messages, table(EXPIRED), provider, hooks=MediaHooks(on_missing=heard.append))
+    assert refreshed.values == tuple(messages)
+    assert (refreshed.changed, refreshed.records, refreshed.successors) == ((), (), {})
+    assert [(report.reason, report.uri, report.detail) for report in refreshed.reports] == [
+        (reason, OLD, "HTTP 503")
+    ] * 2
+    assert tuple(heard) == refreshed.reports
+    assert provider.asked == [("fetch", SHA)]
+
+
+def test_what_can_be_renewed_is_renewed_beside_what_cannot(run: Run) -> None:
+    other = BASE + "other"
+    records = MediaTable([*table(EXPIRED), MediaRecord(uploads=(Upload(uri=other, expires_at=NOW - HOUR),))])
+    refreshed = run([question(OLD, other)], records, Provider(data=MediaStoreError("down")))
+    assert refreshed.values[0].content[1:] == [
+        media(OLD),
+        {"type": "text", "text": "[audio/wav, expired at the provider]"},
+    ]
+    assert [report.reason for report in refreshed.reports] == ["missing_blob", "expired_no_bytes"]
 
 
 def test_an_upload_of_unknown_expiry_is_asked_for_once(run: Run) -> None:
@@ -197,7 +230,7 @@ def test_envelopes_and_native_parts_are_rewritten_in_their_own_form(run: Run) ->
     assert run([native], table(EXPIRED), Provider()).values[0]["parts"] == [
         {"fileData": {"fileUri": NEW, "mimeType": "audio/wav"}}
     ]
-    assert run([native], table(EXPIRED), Provider(data=None)).values[0]["parts"] == [
+    assert run([native], table(EXPIRED, store=None), Provider()).values[0]["parts"] == [
         {"text": "[audio/wav, 9 B, expired at the provider]"}
     ]
 
