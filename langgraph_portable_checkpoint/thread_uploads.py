@@ -20,6 +20,7 @@ from .envelope.turns import spans
 from .errors import CorruptRecordError, ThreadNotFoundError
 from .media.hooks import MediaHooks
 from .media.table import MediaRecord, MediaReport, MediaTable, Upload
+from .media.upload_checks import checked_bytes, checked_text, checked_upload
 from .media.uploads import Refreshed, Renewal, arefresh_uploads, plan_upload, refresh_uploads
 from .storage.layout import checked_id
 from .storage.programs import media_table as programs
@@ -129,6 +130,7 @@ class UploadMethods:
             account: A hint for the key that it is bound to.
 
         Raises:
+            InvalidUploadError: an argument is not of its type, is empty, or is a time without a zone.
             ThreadNotFoundError: the thread has no checkpoint yet.
         """
         upload = _upload(uri, provider, account, uploaded_at, expires_at)
@@ -153,6 +155,7 @@ class UploadMethods:
     def _record(
         self, thread_id: str, upload: Upload, data: bytes | None, mime_type: str | None
     ) -> Program[MediaRecord]:
+        data, mime_type = checked_bytes(data), checked_text("mime_type", mime_type)
         media = yield from self._read(thread_id)
         plan = plan_upload(
             media.table,
@@ -199,6 +202,7 @@ class UploadMethods:
             recheck: Ask for every URI, whatever is recorded.
 
         Raises:
+            InvalidUploadError: a callable answered something else than it should. Nothing was stored.
             ConflictError: the thread went on meanwhile. The new uploads are remembered, the messages left as they are.
             ThreadNotFoundError: there is no such thread.
         """
@@ -207,7 +211,7 @@ class UploadMethods:
         refreshed = refresh_uploads(
             _messages(head, channel),
             media.table,
-            now=now or datetime.now(UTC),
+            now=datetime.now(UTC) if now is None else now,
             fetch=lambda record: self._run(programs.fetch_blob(self._core, thread_id, media.name_of(record))),
             upload=upload,
             check=check,
@@ -238,7 +242,7 @@ class UploadMethods:
         refreshed = await arefresh_uploads(
             _messages(head, channel),
             media.table,
-            now=now or datetime.now(UTC),
+            now=datetime.now(UTC) if now is None else now,
             fetch=lambda record: self._arun(programs.fetch_blob(self._core, thread_id, media.name_of(record))),
             upload=upload,
             check=check,
@@ -284,8 +288,9 @@ def _upload(
     uploaded_at: datetime | None,
     expires_at: datetime | None,
 ) -> Upload:
-    at = uploaded_at or datetime.now(UTC)
-    return Upload(uri=uri, provider=provider, account=account, uploaded_at=at, expires_at=expires_at)
+    at = datetime.now(UTC) if uploaded_at is None else uploaded_at
+    made = Upload(uri=uri, provider=provider, account=account, uploaded_at=at, expires_at=expires_at)
+    return checked_upload(made)
 
 
 def _head(head: CheckpointTuple | None, thread_id: str) -> CheckpointTuple:

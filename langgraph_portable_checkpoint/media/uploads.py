@@ -24,13 +24,21 @@ from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
-from langgraph_portable_checkpoint.errors import MediaError
+from langgraph_portable_checkpoint.errors import InvalidUploadError, MediaError
 from langgraph_portable_checkpoint.media.holes import Path
 from langgraph_portable_checkpoint.media.hooks import NO_HOOKS, MediaHooks
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, expired_text
 from langgraph_portable_checkpoint.media.references import Reference, find_references
 from langgraph_portable_checkpoint.media.shapes import placeholder_part
-from langgraph_portable_checkpoint.media.table import MediaRecord, MediaReport, MediaTable, Upload, failure_report, utc
+from langgraph_portable_checkpoint.media.table import MediaRecord, MediaReport, MediaTable, Upload, failure_report
+from langgraph_portable_checkpoint.media.upload_checks import (
+    answered_check,
+    answered_upload,
+    checked_callable,
+    checked_text,
+    checked_time,
+    refuse_awaitable,
+)
 from langgraph_portable_checkpoint.media.walk import replace_at
 
 DEFAULT_MARGIN: Final = timedelta(minutes=5)
@@ -148,8 +156,14 @@ def refresh_program(
         recheck: Ask for every URI whatever is recorded: for the retry after a request that failed naming a file.
         margin: How long a URI must still live.
         turns: The turn of each value, for the report.
+
+    Raises:
+        InvalidUploadError: an answer is none, or `now` names no time zone.
     """
-    refresh = _Refresh(table, utc(now), margin, account, recheck)
+    begun = checked_time("now", now)
+    if begun is None:
+        raise InvalidUploadError("now", now, fix="Pass datetime.now(UTC).")
+    refresh = _Refresh(table, begun, margin, checked_text("account", account), recheck)
     touched: list[int] = []
     reports: list[MediaReport] = []
     for position, value in enumerate(values):
@@ -188,7 +202,7 @@ def refresh_uploads(
         now: See `refresh_program`.
         fetch: Gives a medium's bytes, or the MediaError that says why they cannot be had now.
         upload: Uploads them and returns the URI, or an Upload that also says when it expires. What it raises passes
-            through, and nothing is rewritten.
+            through, and nothing is rewritten; the same goes for `check`.
         check: Says whether a URI still works; without it, one of unknown expiry is taken to work.
         hooks: `on_expired` hears of every part that was rewritten, `on_missing` of every one that was left.
         **options: See `refresh_program`.
@@ -201,7 +215,9 @@ def refresh_uploads(
             step = program.send(answer)
         except StopIteration as done:
             return _announced(done.value, hooks)
-        answer = answers[type(step)](step)
+        name, ask = answers[type(step)]
+        answer = ask(step)
+        refuse_awaitable(name, answer)
 
 
 async def arefresh_uploads(
@@ -224,7 +240,7 @@ async def arefresh_uploads(
             step = program.send(answer)
         except StopIteration as done:
             return _announced(done.value, hooks)
-        answer = answers[type(step)](step)
+        answer = answers[type(step)][1](step)
         if inspect.isawaitable(answer):
             answer = await answer
 
@@ -269,11 +285,15 @@ def plan_upload(
     return UploadPlan(record, False, report)
 
 
-def _answers(fetch: Any, upload: Any, check: Any) -> Mapping[type, Callable[[Any], Any]]:
+def _answers(fetch: Any, upload: Any, check: Any) -> Mapping[type, tuple[str, Callable[[Any], Any]]]:
+    """Say what answers each step, under the name that callers know it by."""
+    checked_callable("upload", upload)
+    if check is not None:
+        checked_callable("check", check)
     return {
-        CheckUpload: lambda step: True if check is None else check(step.upload),
-        FetchBytes: lambda step: fetch(step.record),
-        UploadAgain: lambda step: upload(step.data, step.record),
+        CheckUpload: ("check", lambda step: True if check is None else check(step.upload)),
+        FetchBytes: ("fetch", lambda step: fetch(step.record)),
+        UploadAgain: ("upload", lambda step: upload(step.data, step.record)),
     }
 
 
@@ -313,7 +333,7 @@ def _fate(refresh: _Refresh, found: Reference) -> Generator[Step, Any, Upload | 
     if isinstance(data, MediaError):
         return data
     answer = yield UploadAgain(data, record)
-    fresh = Upload(uri=answer, account=refresh.account, uploaded_at=refresh.now) if isinstance(answer, str) else answer
+    fresh = answered_upload(answer, lambda uri: Upload(uri=uri, account=refresh.account, uploaded_at=refresh.now))
     refresh.records[record.sha256] = record.with_upload(fresh)
     return fresh
 
@@ -324,7 +344,7 @@ def _lives(refresh: _Refresh, upload: Upload) -> Generator[Step, Any, bool]:
         return False
     if upload.expires_at is not None and not refresh.recheck:
         return True
-    return bool((yield CheckUpload(upload)))
+    return answered_check((yield CheckUpload(upload)))
 
 
 def _change(found: Reference, successor: Upload | None, table: MediaTable) -> tuple[Path, Callable[[Any], Any]]:

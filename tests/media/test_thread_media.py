@@ -18,6 +18,7 @@ from redis.exceptions import ResponseError
 from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
 from langgraph_portable_checkpoint.errors import (
     CorruptRecordError,
+    InvalidUploadError,
     MediaError,
     MediaTooLargeError,
     ThreadDeletedError,
@@ -344,6 +345,49 @@ def test_uploads_are_renewed_with_an_async_client_alone(make_saver: SaverFactory
         assert calls.run(saver, "refresh_uploads", "t", upload=upload, now=NOW).changed == (0,)
         assert calls.run(saver, "media_report", "t")[0].new_uri == URI + "2"
         runner.run(client.aclose())
+
+
+WRONG: dict[str, Any] = {
+    "uri": [None, "", "  ", 3, "\ud800", b"x"],
+    "data": ["text", 3, [1]],
+    "mime_type": [3, "\ud800", b"image/png"],
+    "provider": [5, "\ud800"],
+    "account": [3, "\ud800"],
+    "uploaded_at": ["today", 1.5, datetime(2026, 1, 1)],
+    "expires_at": ["tomorrow", NOW.timestamp(), 0, datetime(2026, 1, 1), timedelta(hours=48)],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
+def test_what_is_no_upload_is_not_recorded(make_saver: SaverFactory, calls: Calls, name: str, value: Any) -> None:
+    saver = make_saver()
+    put(calls, saver, [HumanMessage(refers(URI), id="q0")])
+    before = calls.run(saver, "thread_info", "t")
+    given = {"uri": URI, "data": ONE, name: value}
+    with pytest.raises(InvalidUploadError, match=f"^{name} is ") as refused:
+        calls.run(saver, "record_upload", "t", **given)
+    assert refused.value.field == name
+    assert list(calls.run(saver, "media_table", "t")) == []
+    assert calls.run(saver, "thread_info", "t") == before
+
+
+def test_bytes_of_an_upload_may_come_in_any_buffer(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    put(calls, saver, [HumanMessage(refers(URI), id="q0")])
+    for data in (bytearray(ONE), memoryview(ONE)):
+        assert calls.run(saver, "record_upload", "t", URI, data=data).sha256 == sha256(ONE)
+
+
+def test_an_answer_that_is_no_upload_leaves_the_thread_as_it_was(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    put(calls, saver, [HumanMessage(refers(URI), id="q0")])
+    calls.run(saver, "record_upload", "t", URI, data=ONE, expires_at=NOW)
+    before = (list(calls.run(saver, "media_table", "t")), calls.get_tuple(saver, config("t")))
+    odd = Upload(uri=URI + "2", expires_at=NOW.timestamp())  # type: ignore[arg-type]
+    for answer in (None, "", odd):
+        with pytest.raises(InvalidUploadError):
+            calls.run(saver, "refresh_uploads", "t", upload=lambda data, record, answer=answer: answer)
+    assert (list(calls.run(saver, "media_table", "t")), calls.get_tuple(saver, config("t"))) == before
 
 
 @pytest.fixture

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from langgraph_portable_checkpoint.errors import MediaDigestError, MediaError, MediaStoreError
+from langgraph_portable_checkpoint.errors import InvalidUploadError, MediaDigestError, MediaError, MediaStoreError
 from langgraph_portable_checkpoint.media.hooks import MediaHooks
 from langgraph_portable_checkpoint.media.policy import MediaPolicy
 from langgraph_portable_checkpoint.media.table import MediaRecord, MediaReport, MediaTable, Upload
@@ -233,6 +234,81 @@ def test_envelopes_and_native_parts_are_rewritten_in_their_own_form(run: Run) ->
     assert run([native], table(EXPIRED, store=None), Provider()).values[0]["parts"] == [
         {"text": "[audio/wav, 9 B, expired at the provider]"}
     ]
+
+
+def test_a_part_that_langchain_wraps_is_renewed_within_its_wrapping(run: Run) -> None:
+    def wrapped(uri: str) -> HumanMessage:
+        return HumanMessage(
+            [{"type": "non_standard", "value": {"fileData": {"fileUri": uri, "mimeType": "audio/wav"}}}]
+        )
+
+    assert run([wrapped(OLD)], table(EXPIRED), Provider()).values == (wrapped(NEW),)
+    [gone] = run([wrapped(OLD)], table(EXPIRED, store=None), Provider()).values
+    assert gone.content == [{"type": "text", "text": "[audio/wav, 9 B, expired at the provider]"}]
+
+
+NOT_UPLOADS: dict[str, Any] = {
+    "nothing": None,
+    "a number": 3,
+    "bytes": b"secret",
+    "a map": {"uri": NEW},
+    "no text": "",
+    "blank text": " ",
+    "text that UTF-8 cannot spell": "\ud800",
+    "an upload without a uri": Upload(uri=None),  # type: ignore[arg-type]
+    "an upload that expires at a number": Upload(uri=NEW, expires_at=1.5),  # type: ignore[arg-type]
+    "an upload that expires in no zone": Upload(uri=NEW, expires_at=datetime(2026, 1, 9)),
+    "an upload beyond all times": Upload(uri=NEW, expires_at=datetime.max.replace(tzinfo=timezone(-HOUR))),
+    "an upload of a text as time": Upload(uri=NEW, uploaded_at="2026-01-09"),  # type: ignore[arg-type]
+    "an upload of a number as provider": Upload(uri=NEW, provider=5),  # type: ignore[arg-type]
+    "an upload of a number as account": Upload(uri=NEW, account=5),  # type: ignore[arg-type]
+    "an upload with extras that are no data": Upload(uri=NEW, extras={"x": object()}),
+    "an upload with extras without names": Upload(uri=NEW, extras={1: 2}),  # type: ignore[dict-item]
+}
+
+
+@pytest.mark.parametrize("answer", NOT_UPLOADS.values(), ids=NOT_UPLOADS)
+def test_an_answer_that_is_no_upload_is_refused(run: Run, answer: Any) -> None:
+    class Odd(Provider):
+        def upload(self, data: bytes, record: MediaRecord) -> Any:
+            return answer
+
+    with pytest.raises(InvalidUploadError, match="the answer of upload=") as refused:
+        run([question(OLD)], table(EXPIRED), Odd())
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("answer", [None, "no", 0, 1])
+def test_an_answer_that_is_neither_yes_nor_no_is_refused(run: Run, answer: Any) -> None:
+    class Odd(Provider):
+        def check(self, upload: Upload) -> Any:
+            return answer
+
+    with pytest.raises(InvalidUploadError, match="the answer of check="):
+        run([question(OLD)], table(UNKNOWN), Odd())
+
+
+@pytest.mark.parametrize("name", ["check", "upload"])
+def test_a_blocking_refresh_refuses_what_has_to_be_awaited(name: str, recwarn: pytest.WarningsRecorder) -> None:
+    async def answer(*arguments: Any) -> Any:
+        return True
+
+    calls: dict[str, Any] = {"check": lambda _: False, "upload": lambda *_: NEW, name: answer}
+    with pytest.raises(InvalidUploadError, match=f"of {name}= is coroutine.*arefresh_uploads"):
+        refresh_uploads([question(OLD)], table(UNKNOWN), now=NOW, fetch=lambda _: DATA, **calls)
+    gc.collect()
+    assert [str(warning.message) for warning in recwarn] == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"upload": None}, {"upload": NEW}, {"check": True}, {"now": datetime(2026, 1, 5)}, {"now": 3}, {"account": 3}],
+)
+def test_wrong_arguments_of_a_refresh_are_refused_by_name(wrong: dict[str, Any]) -> None:
+    given = {"now": NOW, "fetch": lambda _: DATA, "upload": lambda *_: NEW, **wrong}
+    with pytest.raises(InvalidUploadError) as refused:
+        refresh_uploads([question(OLD)], table(EXPIRED), **given)
+    assert refused.value.field == next(iter(wrong))
 
 
 def test_the_host_hears_of_every_rewritten_part(run: Run) -> None:
