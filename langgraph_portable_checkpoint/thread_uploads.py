@@ -49,6 +49,13 @@ class _Media:
     def table(self) -> MediaTable:
         return MediaTable(self.records.values())
 
+    def may_lack(self, name: bytes) -> bool:
+        """Tell whether bytes that were kept under a name may be gone: no call is made for those in a store."""
+        record = self.records.get(name)
+        if record is None or record.store is None:
+            return False
+        return record.store != "redis" or name not in self.stored.blobs
+
     def name_of(self, record: MediaRecord) -> bytes:
         """Find or make the name of a record."""
         keys = (*([record.sha256] if record.sha256 else []), *(upload.uri for upload in record.uploads))
@@ -125,7 +132,8 @@ class UploadMethods:
         Args:
             uri: What messages name.
             data: The bytes; without them the upload cannot be renewed. They go to the external media store, if there
-                is one, else they stay with the thread, up to the policy's `max_inline_bytes`.
+                is one, else they stay with the thread, up to the policy's `max_inline_bytes`. Bytes that were kept
+                before and are gone are kept again.
             expires_at: When the provider drops it; None: unknown, it is asked for before use.
             account: A hint for the key that it is bound to.
 
@@ -168,9 +176,14 @@ class UploadMethods:
         )
         record, name = plan.record, media.name_of(plan.record)
         blobs: Mapping[bytes, bytes] = {}
-        if plan.keep_bytes and data is not None and record.sha256 not in media.names:
+        is_new = plan.keep_bytes and record.sha256 not in media.names
+        if data is not None and (is_new or media.may_lack(name)):
             kept = yield from programs.keep_bytes(self._core, thread_id, data, mime_type)
-            record, name, blobs = replace(record, store=kept.store, ref=kept.ref), kept.name, kept.blobs
+            name = kept.name if is_new else name
+            record, blobs = (
+                replace(record, store=kept.store, ref=kept.ref),
+                dict.fromkeys([name] * len(kept.blobs), data),
+            )
         reports = [plan.report.to_wire()] if plan.report else []
         yield from programs.write_media(
             self._core, thread_id, records={name: record.to_wire()}, reports=reports, blobs=blobs

@@ -325,6 +325,28 @@ def test_bytes_of_an_upload_that_were_lost_are_reported(keeper: Any, make_saver:
     assert (entry.reason, entry.sha256) == ("missing_blob", sha256(ONE))
 
 
+@pytest.mark.parametrize("in_message", [False, True])
+def test_bytes_that_were_lost_are_kept_again_when_they_are_recorded_again(
+    keeper: Any, make_saver: SaverFactory, calls: Calls, in_message: bool
+) -> None:
+    parts = [*refers(URI), part(ONE)] if in_message else refers(URI)
+    put(calls, keeper, [HumanMessage(parts, id="q0")])
+    kept = calls.run(keeper, "record_upload", "t", URI, data=ONE, mime_type="image/png", expires_at=NOW)
+    if keeper.media_store is None:
+        client, key = blobs_of(make_saver, keeper)
+        client.delete(key)
+    else:
+        keeper.media_store.delete(kept.ref)
+    assert calls.run(keeper, "refresh_uploads", "t", upload=lambda data, record: URI + "2").changed == ()
+    again = calls.run(keeper, "record_upload", "t", URI, data=ONE, mime_type="image/png", expires_at=NOW)
+    assert again.uploads[-1].uri == URI
+    assert calls.run(keeper, "media_report", "t") == []
+    sent: list[bytes] = []
+    calls.run(keeper, "refresh_uploads", "t", upload=lambda data, record: sent.append(data) or URI + "2")
+    assert sent == [ONE]
+    assert len(list(calls.run(keeper, "media_table", "t"))) == 1
+
+
 def test_uploads_are_renewed_with_an_async_client_alone(make_saver: SaverFactory) -> None:
     room = make_saver.room
 
