@@ -17,7 +17,7 @@ from langgraph.checkpoint.base import CheckpointTuple
 
 from .envelope.facts import fact_of_message
 from .envelope.turns import spans
-from .errors import CorruptRecordError, ThreadNotFoundError
+from .errors import CorruptRecordError, MediaError, ThreadNotFoundError
 from .media.hooks import MediaHooks
 from .media.table import MediaRecord, MediaReport, MediaTable, Upload
 from .media.upload_checks import checked_bytes, checked_text, checked_upload
@@ -217,6 +217,7 @@ class UploadMethods:
         Raises:
             InvalidUploadError: a callable answered something else than it should. Nothing was stored.
             ConflictError: the thread went on meanwhile. The new uploads are remembered, the messages left as they are.
+            MediaError: the channel keeps changes only, as a DeltaChannel does.
             ThreadNotFoundError: there is no such thread.
         """
         head = _head(self.get_tuple({"configurable": {**ROOT, "thread_id": thread_id}}), thread_id)
@@ -314,6 +315,13 @@ def _head(head: CheckpointTuple | None, thread_id: str) -> CheckpointTuple:
 
 def _messages(head: CheckpointTuple, channel: str) -> list[Any]:
     value = head.checkpoint["channel_values"].get(channel)
+    kept_as_changes = value is None and channel in head.checkpoint["channel_versions"]
+    if kept_as_changes or type(value).__name__ == "_DeltaSnapshot":
+        raise MediaError(
+            f"channel {channel!r} of thread {head.config['configurable']['thread_id']!r} holds no list in its newest "
+            "checkpoint: a DeltaChannel keeps changes only, and what it has written before cannot be renewed in place. "
+            "Nothing was stored. Renew its messages with the graph's update_state, or use another kind of channel."
+        )
     return list(value) if isinstance(value, list) else []
 
 

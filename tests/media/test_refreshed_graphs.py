@@ -10,17 +10,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from threading import Event
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.channels import EphemeralValue, LastValue
+from langgraph.channels.delta import DeltaChannel
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel import NodeBuilder, Pregel
 from langgraph.types import Command, Send, interrupt
 
+from langgraph_portable_checkpoint.errors import MediaError
 from tests.media.test_thread_media import ONE, part
 from tests.saver.calls import Calls
 from tests.saver.conftest import SaverFactory
@@ -281,3 +283,21 @@ def test_a_node_that_listens_to_messages_is_not_woken(make_saver: SaverFactory, 
     assert calls.run(graph, "get_state", CONFIG).next == ()
     calls.run(graph, "invoke", None, CONFIG)
     assert len(ran) == 1
+
+
+def test_messages_that_are_kept_as_changes_are_not_passed_over_in_silence(
+    make_saver: SaverFactory, calls: Calls
+) -> None:
+    def added(known: list[Any] | None, writes: Any) -> list[Any]:
+        return [*(known or []), *(message for write in writes for message in write)]
+
+    state = TypedDict("state", {"messages": Annotated[list[Any], DeltaChannel(added)]})  # noqa: UP013
+    builder = StateGraph(state)
+    builder.add_node("n", lambda _: {"messages": [AIMessage("ok", id="a")]})
+    builder.add_edge(START, "n")
+    saver = make_saver()
+    graph = builder.compile(checkpointer=saver)
+    calls.run(graph, "invoke", {"messages": [question()]}, CONFIG)
+    with pytest.raises(MediaError, match="'messages' of thread 't'"):
+        refresh(calls, saver)
+    assert OLD in str(calls.run(graph, "get_state", CONFIG).values)
