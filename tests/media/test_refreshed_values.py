@@ -250,3 +250,24 @@ def test_a_renewed_message_is_stored_as_if_it_had_been_saved_so(
     other.put(head.config, following, metadata(1), {"messages": 2})
     held = other._core.views.get("t").records
     assert held[place("", following["id"])].values == held[place("", made["id"])].values
+
+
+def test_two_refreshes_of_one_head_at_once_both_count(make_saver: SaverFactory) -> None:
+    saver, other = make_saver(), make_saver()
+    made = checkpoint({"messages": [HumanMessage([upload_part(OLD), upload_part(FILES + "x")], id="q")]})
+    saver.put(CONFIG, made, metadata(), made["channel_versions"])
+
+    def renewing(which: Any, uri: str, successor: str) -> Any:
+        renewal = Renewal({uri: Upload(uri=successor)}, MediaTable())
+        return amend(which._core, "t", made["id"], "messages", positions=[0], renewal=renewal)
+
+    driver, program = BlockingDriver(saver._clients.blocking()), renewing(saver, OLD, NEW)
+    effect = next(program)
+    while getattr(effect, "name", "") != "put":
+        effect = program.send(driver._perform(effect))
+    other._run(renewing(other, FILES + "x", FILES + "y"))
+    with suppress(StopIteration):
+        while True:
+            effect = program.send(driver._perform(effect))
+    head = make_saver().get_tuple(CONFIG)
+    assert head.checkpoint["channel_values"]["messages"][0].content == [upload_part(NEW), upload_part(FILES + "y")]
