@@ -8,6 +8,7 @@ carry ids and names, never contents of a conversation.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 
@@ -176,6 +177,17 @@ class MediaDigestError(MediaError, ValueError):
 
 class MediaTooLargeError(MediaError, ValueError):
     """A media part exceeds the policy's max_bytes, or the media store's. Nothing of the call was stored."""
+
+
+class InvalidUploadError(MediaError, ValueError):
+    """What was given as an upload, or answered by `upload=` or `check=`, is none. Nothing of it was stored."""
+
+    def __init__(self, field: str, value: object, *, fix: str) -> None:
+        self.field = field
+        self.value = value
+        kind = value.__name__ if isinstance(value, type) else type(value).__name__
+        shown = f"{kind} {value!r:.80}" if isinstance(value, (str, int, float, datetime)) else kind
+        super().__init__(f"{field} is {shown}. Nothing was stored. {fix}")
 
 
 class DialectError(PortableCheckpointError):

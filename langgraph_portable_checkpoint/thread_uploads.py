@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
-from langgraph.checkpoint.base.id import uuid6
+from langgraph.checkpoint.base import CheckpointTuple
 
 from .envelope.facts import fact_of_message
 from .envelope.turns import spans
-from .errors import CorruptRecordError, ThreadNotFoundError
+from .errors import CorruptRecordError, MediaError, ThreadNotFoundError
 from .media.hooks import MediaHooks
 from .media.table import MediaRecord, MediaReport, MediaTable, Upload
-from .media.uploads import Refreshed, arefresh_uploads, plan_upload, refresh_uploads
+from .media.upload_checks import checked_bytes, checked_text, checked_upload
+from .media.uploads import Refreshed, Renewal, arefresh_uploads, plan_upload, refresh_uploads
 from .storage.layout import checked_id
 from .storage.programs import media_table as programs
+from .storage.programs.amend import amend
 from .storage.programs.media_table import UPLOAD, StoredMedia
 
 if TYPE_CHECKING:
@@ -47,6 +48,13 @@ class _Media:
     @property
     def table(self) -> MediaTable:
         return MediaTable(self.records.values())
+
+    def may_lack(self, name: bytes) -> bool:
+        """Tell whether bytes that were kept under a name may be gone: no call is made for those in a store."""
+        record = self.records.get(name)
+        if record is None or record.store is None:
+            return False
+        return record.store != "redis" or name not in self.stored.blobs
 
     def name_of(self, record: MediaRecord) -> bytes:
         """Find or make the name of a record."""
@@ -92,15 +100,7 @@ class UploadMethods:
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         raise NotImplementedError
 
-    def put(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: Any, new_versions: Any) -> RunnableConfig:
-        raise NotImplementedError
-
-    async def aput(
-        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: Any, new_versions: Any
-    ) -> RunnableConfig:
-        raise NotImplementedError
-
-    def get_next_version(self, current: Any, channel: None) -> Any:
+    def _token(self, thread_id: str) -> bytes:
         raise NotImplementedError
 
     def _read(self, thread_id: str) -> Program[_Media]:
@@ -132,11 +132,13 @@ class UploadMethods:
         Args:
             uri: What messages name.
             data: The bytes; without them the upload cannot be renewed. They go to the external media store, if there
-                is one, else they stay with the thread, up to the policy's `max_inline_bytes`.
+                is one, else they stay with the thread, up to the policy's `max_inline_bytes`. Bytes that were kept
+                before and are gone are kept again.
             expires_at: When the provider drops it; None: unknown, it is asked for before use.
             account: A hint for the key that it is bound to.
 
         Raises:
+            InvalidUploadError: an argument is not of its type, is empty, or is a time without a zone.
             ThreadNotFoundError: the thread has no checkpoint yet.
         """
         upload = _upload(uri, provider, account, uploaded_at, expires_at)
@@ -161,6 +163,7 @@ class UploadMethods:
     def _record(
         self, thread_id: str, upload: Upload, data: bytes | None, mime_type: str | None
     ) -> Program[MediaRecord]:
+        data, mime_type = checked_bytes(data), checked_text("mime_type", mime_type)
         media = yield from self._read(thread_id)
         plan = plan_upload(
             media.table,
@@ -173,9 +176,14 @@ class UploadMethods:
         )
         record, name = plan.record, media.name_of(plan.record)
         blobs: Mapping[bytes, bytes] = {}
-        if plan.keep_bytes and data is not None and record.sha256 not in media.names:
+        is_new = plan.keep_bytes and record.sha256 not in media.names
+        if data is not None and (is_new or media.may_lack(name)):
             kept = yield from programs.keep_bytes(self._core, thread_id, data, mime_type)
-            record, name, blobs = replace(record, store=kept.store, ref=kept.ref), kept.name, kept.blobs
+            name = kept.name if is_new else name
+            record, blobs = (
+                replace(record, store=kept.store, ref=kept.ref),
+                dict.fromkeys([name] * len(kept.blobs), data),
+            )
         reports = [plan.report.to_wire()] if plan.report else []
         yield from programs.write_media(
             self._core, thread_id, records={name: record.to_wire()}, reports=reports, blobs=blobs
@@ -195,22 +203,29 @@ class UploadMethods:
     ) -> Refreshed:
         """Renew provider uploads that have expired, before a turn that would send them.
 
-        Dead URIs whose bytes are known are uploaded again, and messages and table rewritten; others become
-        placeholders.
-        The rewritten messages are a new head (metadata source "update"); nothing older changes.
+        Dead URIs whose bytes are known are uploaded again, and messages and table rewritten. Those whose bytes were
+        never kept become placeholders; those whose bytes cannot be had just then stay, and are reported with the cause.
+        The messages are rewritten in the head, in place: what waits there goes on as if nothing had been done, and
+        nothing older changes.
 
         Args:
             upload: Uploads bytes, returns the new URI or Upload.
             check: Asks the provider whether a URI without a recorded expiry still works.
             account: The account that the next request uses.
             recheck: Ask for every URI, whatever is recorded.
+
+        Raises:
+            InvalidUploadError: a callable answered something else than it should. Nothing was stored.
+            ConflictError: the thread went on meanwhile. The new uploads are remembered, the messages left as they are.
+            MediaError: the channel keeps changes only, as a DeltaChannel does.
+            ThreadNotFoundError: there is no such thread.
         """
         head = _head(self.get_tuple({"configurable": {**ROOT, "thread_id": thread_id}}), thread_id)
         media = self._run(self._read(thread_id))
         refreshed = refresh_uploads(
             _messages(head, channel),
             media.table,
-            now=now or datetime.now(UTC),
+            now=datetime.now(UTC) if now is None else now,
             fetch=lambda record: self._run(programs.fetch_blob(self._core, thread_id, media.name_of(record))),
             upload=upload,
             check=check,
@@ -220,9 +235,8 @@ class UploadMethods:
             hooks=self.media_hooks,
         )
         self._run(self._note(thread_id, media, refreshed.records))
-        if refreshed.changed:
-            self.put(*_amended(self, head, {channel: list(refreshed.values)}))
-        self._run(self._note(thread_id, media, reports=refreshed.reports))
+        self._run(self._amend(thread_id, head, channel, media.table, refreshed))
+        self._run(self._note(thread_id, media, reports=_lasting(refreshed)))
         return refreshed
 
     async def arefresh_uploads(
@@ -242,7 +256,7 @@ class UploadMethods:
         refreshed = await arefresh_uploads(
             _messages(head, channel),
             media.table,
-            now=now or datetime.now(UTC),
+            now=datetime.now(UTC) if now is None else now,
             fetch=lambda record: self._arun(programs.fetch_blob(self._core, thread_id, media.name_of(record))),
             upload=upload,
             check=check,
@@ -252,10 +266,24 @@ class UploadMethods:
             hooks=self.media_hooks,
         )
         await self._arun(self._note(thread_id, media, refreshed.records))
-        if refreshed.changed:
-            await self.aput(*_amended(self, head, {channel: list(refreshed.values)}))
-        await self._arun(self._note(thread_id, media, reports=refreshed.reports))
+        await self._arun(self._amend(thread_id, head, channel, media.table, refreshed))
+        await self._arun(self._note(thread_id, media, reports=_lasting(refreshed)))
         return refreshed
+
+    def _amend(
+        self, thread_id: str, head: CheckpointTuple, channel: str, table: MediaTable, refreshed: Refreshed
+    ) -> Program[None]:
+        """Rewrite what changed in the head, in place: what waits there goes on as if nothing had been done."""
+        if refreshed.changed:
+            yield from amend(
+                self._core,
+                thread_id,
+                head.checkpoint["id"],
+                channel,
+                positions=refreshed.changed,
+                renewal=Renewal(refreshed.successors, table),
+                token=self._token(thread_id),
+            )
 
     def _note(
         self, thread_id: str, media: _Media, records: Iterable[MediaRecord] = (), reports: Iterable[MediaReport] = ()
@@ -274,8 +302,9 @@ def _upload(
     uploaded_at: datetime | None,
     expires_at: datetime | None,
 ) -> Upload:
-    at = uploaded_at or datetime.now(UTC)
-    return Upload(uri=uri, provider=provider, account=account, uploaded_at=at, expires_at=expires_at)
+    at = datetime.now(UTC) if uploaded_at is None else uploaded_at
+    made = Upload(uri=uri, provider=provider, account=account, uploaded_at=at, expires_at=expires_at)
+    return checked_upload(made)
 
 
 def _head(head: CheckpointTuple | None, thread_id: str) -> CheckpointTuple:
@@ -286,6 +315,13 @@ def _head(head: CheckpointTuple | None, thread_id: str) -> CheckpointTuple:
 
 def _messages(head: CheckpointTuple, channel: str) -> list[Any]:
     value = head.checkpoint["channel_values"].get(channel)
+    kept_as_changes = value is None and channel in head.checkpoint["channel_versions"]
+    if kept_as_changes or type(value).__name__ == "_DeltaSnapshot":
+        raise MediaError(
+            f"channel {channel!r} of thread {head.config['configurable']['thread_id']!r} holds no list in its newest "
+            "checkpoint: a DeltaChannel keeps changes only, and what it has written before cannot be renewed in place. "
+            "Nothing was stored. Renew its messages with the graph's update_state, or use another kind of channel."
+        )
     return list(value) if isinstance(value, list) else []
 
 
@@ -298,28 +334,6 @@ def _turns(head: CheckpointTuple, channel: str) -> list[int]:
     return [turn for turn, span in enumerate(cut) for _ in range(span.start, span.stop)]
 
 
-def _amended(
-    saver: Any, head: CheckpointTuple, changes: Mapping[str, Any]
-) -> tuple[RunnableConfig, Checkpoint, Any, dict[str, Any]]:
-    """Make a new head that is a checkpoint with some channels changed, as update_state of a graph does.
-
-    Pending writes of the old head stay with it.
-
-    Returns:
-        The arguments of `put`.
-    """
-    checkpoint = head.checkpoint
-    step = head.metadata.get("step", -1) + 1
-    versions = dict(checkpoint["channel_versions"])
-    top = max(versions.values(), default=None)
-    new_versions = dict.fromkeys(changes, saver.get_next_version(top, None))
-    amended: Checkpoint = {
-        **checkpoint,
-        "id": str(uuid6(clock_seq=step)),
-        "ts": datetime.now(UTC).isoformat(),
-        "channel_values": {**checkpoint["channel_values"], **changes},
-        "channel_versions": {**versions, **new_versions},
-        "updated_channels": sorted(changes),
-    }
-    metadata = {"source": "update", "step": step, "parents": head.metadata.get("parents", {})}
-    return head.config, amended, metadata, new_versions
+def _lasting(refreshed: Refreshed) -> list[MediaReport]:
+    """List what stays true: bytes that cannot be had now may be had later, and each report looks for them anew."""
+    return [report for report in refreshed.reports if report.reason.startswith("expired")]

@@ -110,8 +110,11 @@ def settle(record: TurnRecord, pending: Pending) -> TurnRecord:
         TurnRecord,
         {**record, "error": error and dict(error), "interrupts": [*map(dict, pending.interrupts[:MAX_INTERRUPTS])]},
     )
-    if before is not None and before != error:
-        settled["past_errors"] = [*record.get("past_errors", []), before][-MAX_PAST_ERRORS:]
+    past = [*record.get("past_errors", []), *([before] if before is not None else [])]
+    if past:  # one that is pending again, as of a turn whose messages were rewritten, is not past
+        settled["past_errors"] = [known for known in past if known != error][-MAX_PAST_ERRORS:]
+        if not settled["past_errors"]:
+            del settled["past_errors"]
     calls = record.get("open_calls", [])
     settled["status"] = status_of_last(cast(Phase, record["phase"]), calls, pending)
     return settled

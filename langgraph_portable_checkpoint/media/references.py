@@ -113,13 +113,20 @@ def _messages(node: Any) -> Iterator[BaseMessage]:
 def _references(node: Any, path: Path, part: int | None, block: Mapping[Any, Any] | None) -> Iterator[Reference]:
     """Yield the references below a node; `block` is the media part around it, `part` the length of its path."""
     if isinstance(node, Mapping) and (path and isinstance(path[-1], int)):
-        part, block = (len(path), node) if is_media_part(node) or _is_file_data(node) else (None, None)
+        native = _native(node)
+        part, block = (None, None) if native is None else (len(path), native)
     for step, child in children(node):
         if block is not None and isinstance(child, str) and step in _REFERRING_KEYS and _refers(step, child):
             kind = _kind(step, child)
             yield Reference((*path, step), part, kind, child, _mime(node, block), _size(block))
         else:
             yield from _references(child, (*path, step), part, block)
+
+
+def _native(node: Mapping[Any, Any]) -> Mapping[Any, Any] | None:
+    """Return the media part that a list element is, or wraps as LangChain wraps what it has no word for."""
+    inner = node.get("value") if node.get("type") == "non_standard" else node
+    return inner if isinstance(inner, Mapping) and (is_media_part(inner) or _is_file_data(inner)) else None
 
 
 def _is_file_data(node: Mapping[Any, Any]) -> bool:

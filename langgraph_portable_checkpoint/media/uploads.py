@@ -5,7 +5,8 @@ yields frozen steps and is sent the answers; `refresh_uploads` and `arefresh_upl
 
 The order is cheapest first: a recorded expiry decides alone; a URI without one is asked for once; only what is dead
 is fetched and uploaded. A URI that is bound to another account is dead. Where another upload of the same bytes still
-lives, it is taken instead.
+lives, it is taken instead. Where bytes were kept and cannot be had, the URI stays, dead as it is: that they cannot be
+had now is no proof that nobody has them, and a later refresh can still renew it.
 
 Source: https://ai.google.dev/gemini-api/docs/files (2026-11): files are kept for 48 hours, and only the project of the
 key that uploaded them can use them.
@@ -18,16 +19,26 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
+from langgraph_portable_checkpoint.errors import InvalidUploadError, MediaError
 from langgraph_portable_checkpoint.media.holes import Path
 from langgraph_portable_checkpoint.media.hooks import NO_HOOKS, MediaHooks, tell
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, expired_text
 from langgraph_portable_checkpoint.media.references import Reference, find_references
 from langgraph_portable_checkpoint.media.shapes import placeholder_part
-from langgraph_portable_checkpoint.media.table import MediaRecord, MediaReport, MediaTable, Upload, utc
+from langgraph_portable_checkpoint.media.table import MediaRecord, MediaReport, MediaTable, Upload, failure_report
+from langgraph_portable_checkpoint.media.upload_checks import (
+    answered_check,
+    answered_upload,
+    checked_callable,
+    checked_text,
+    checked_time,
+    refuse_awaitable,
+)
 from langgraph_portable_checkpoint.media.walk import replace_at
 
 DEFAULT_MARGIN: Final = timedelta(minutes=5)
@@ -45,7 +56,7 @@ class CheckUpload:
 
 @dataclass(frozen=True, slots=True)
 class FetchBytes:
-    """Fetch a medium from its store. Answer: bytes, or None when they are not to be had."""
+    """Fetch a medium from its store. Answer: bytes, or the MediaError that says why they cannot be had now."""
 
     record: MediaRecord
 
@@ -71,7 +82,10 @@ class Refreshed(NamedTuple):
     records: tuple[MediaRecord, ...]
     """Records of the media table that are new."""
     reports: tuple[MediaReport, ...]
-    """expired_reuploaded and expired_no_bytes, one per part."""
+    """expired_reuploaded and expired_no_bytes, one per part that was rewritten; missing_blob and corrupt_blob, with the
+    cause in `detail`, one per part that was left as it is because its bytes cannot be had now."""
+    successors: Mapping[str, Upload | None] = MappingProxyType({})
+    """URI that is dead -> what takes its place; None: a text. Those that were left are not here."""
 
 
 @dataclass(slots=True)
@@ -83,9 +97,43 @@ class _Refresh:
     margin: timedelta
     account: str | None
     recheck: bool
-    fates: dict[str, Upload | None] = field(default_factory=dict)
-    """URI -> its living successor (itself when it lives), None when it is dead for good."""
+    fates: dict[str, Upload | MediaError | None] = field(default_factory=dict)
+    """URI -> its living successor (itself when it lives), None when nobody has its bytes, or why they cannot be had."""
     records: dict[str, MediaRecord] = field(default_factory=dict)
+
+    def successors(self) -> dict[str, Upload | None]:
+        """Say what takes the place of the URIs that are dead."""
+        return {
+            uri: fate
+            for uri, fate in self.fates.items()
+            if fate is None or (isinstance(fate, Upload) and fate.uri != uri)
+        }
+
+
+class Renewal:
+    """Puts what is alive in the place of URIs that are dead, in values that may lack their media."""
+
+    def __init__(self, successors: Mapping[str, Upload | None], table: MediaTable) -> None:
+        self._successors = successors
+        self._table = table
+
+    def value(self, value: Any) -> Any:
+        """Renew a message or another value; the very same object where nothing is to be renewed."""
+        if not isinstance(value, BaseMessage):
+            return replace_at(value, self._changes(value))
+        fields = _fields(value)
+        changes = self._changes(fields)
+        renewed = replace_at(fields, changes)
+        return value.model_copy(update={str(path[0]): renewed[path[0]] for path in changes}) if changes else value
+
+    def fields(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Renew the fields of a message."""
+        looked_at = {name: fields[name] for name in _FIELDS if name in fields}
+        return {**fields, **replace_at(looked_at, self._changes(looked_at))}
+
+    def _changes(self, value: Any) -> dict[Path, Callable[[Any], Any]]:
+        dead = (found for found in _uploads_in(value, self._table) if found.uri in self._successors)
+        return dict(_change(found, self._successors[found.uri], self._table) for found in dead)
 
 
 def refresh_program(
@@ -108,25 +156,31 @@ def refresh_program(
         recheck: Ask for every URI whatever is recorded: for the retry after a request that failed naming a file.
         margin: How long a URI must still live.
         turns: The turn of each value, for the report.
+
+    Raises:
+        InvalidUploadError: an answer is none, or `now` names no time zone.
     """
-    refresh = _Refresh(table, utc(now), margin, account, recheck)
-    rewritten: dict[int, Any] = {}
+    begun = checked_time("now", now)
+    if begun is None:
+        raise InvalidUploadError("now", now, fix="Pass datetime.now(UTC).")
+    refresh = _Refresh(table, begun, margin, checked_text("account", account), recheck)
+    touched: list[int] = []
     reports: list[MediaReport] = []
     for position, value in enumerate(values):
-        changes: dict[Path, Callable[[Any], Any]] = {}
         for found in _uploads_in(value, table):
             if found.uri not in refresh.fates:
                 refresh.fates[found.uri] = yield from _fate(refresh, found)
-            successor = refresh.fates[found.uri]
-            if successor is None or successor.uri != found.uri:
-                path, change = _change(found, successor, table)
-                changes[path] = change
-                turn = turns[position] if position < len(turns) else None
-                reports.append(_report(found, successor, table, message=_name(value, position), turn=turn))
-        if changes:
-            rewritten[position] = _rewritten(value, changes)
-    fresh = tuple(rewritten.get(position, value) for position, value in enumerate(values))
-    return Refreshed(fresh, tuple(rewritten), tuple(refresh.records.values()), tuple(reports))
+            fate = refresh.fates[found.uri]
+            if isinstance(fate, Upload) and fate.uri == found.uri:
+                continue
+            if not isinstance(fate, MediaError) and position not in touched[-1:]:
+                touched.append(position)
+            turn = turns[position] if position < len(turns) else None
+            reports.append(_report(found, fate, table, message=_name(value, position), turn=turn))
+    successors = refresh.successors()
+    renewal = Renewal(successors, table)
+    fresh = [renewal.value(value) if position in touched else value for position, value in enumerate(values)]
+    return Refreshed(tuple(fresh), tuple(touched), tuple(refresh.records.values()), tuple(reports), successors)
 
 
 def refresh_uploads(
@@ -134,7 +188,7 @@ def refresh_uploads(
     table: MediaTable,
     *,
     now: datetime,
-    fetch: Callable[[MediaRecord], bytes | None],
+    fetch: Callable[[MediaRecord], bytes | MediaError],
     upload: Callable[[bytes, MediaRecord], Upload | str],
     check: Callable[[Upload], bool] | None = None,
     hooks: MediaHooks = NO_HOOKS,
@@ -146,11 +200,11 @@ def refresh_uploads(
         values: See `refresh_program`.
         table: See `refresh_program`.
         now: See `refresh_program`.
-        fetch: Gives a medium's bytes, or None.
+        fetch: Gives a medium's bytes, or the MediaError that says why they cannot be had now.
         upload: Uploads them and returns the URI, or an Upload that also says when it expires. What it raises passes
-            through, and nothing is rewritten.
+            through, and nothing is rewritten; the same goes for `check`.
         check: Says whether a URI still works; without it, one of unknown expiry is taken to work.
-        hooks: `on_expired` hears of every part that was rewritten.
+        hooks: `on_expired` hears of every part that was rewritten, `on_missing` of every one that was left.
         **options: See `refresh_program`.
     """
     program = refresh_program(values, table, now=now, **options)
@@ -161,7 +215,9 @@ def refresh_uploads(
             step = program.send(answer)
         except StopIteration as done:
             return _announced(done.value, hooks)
-        answer = answers[type(step)](step)
+        name, ask = answers[type(step)]
+        answer = ask(step)
+        refuse_awaitable(name, answer)
 
 
 async def arefresh_uploads(
@@ -169,7 +225,7 @@ async def arefresh_uploads(
     table: MediaTable,
     *,
     now: datetime,
-    fetch: Callable[[MediaRecord], bytes | Awaitable[bytes | None] | None],
+    fetch: Callable[[MediaRecord], bytes | MediaError | Awaitable[bytes | MediaError]],
     upload: Callable[[bytes, MediaRecord], Upload | str | Awaitable[Upload | str]],
     check: Callable[[Upload], bool | Awaitable[bool]] | None = None,
     hooks: MediaHooks = NO_HOOKS,
@@ -184,7 +240,7 @@ async def arefresh_uploads(
             step = program.send(answer)
         except StopIteration as done:
             return _announced(done.value, hooks)
-        answer = answers[type(step)](step)
+        answer = answers[type(step)][1](step)
         if inspect.isawaitable(answer):
             answer = await answer
 
@@ -229,18 +285,23 @@ def plan_upload(
     return UploadPlan(record, False, report)
 
 
-def _answers(fetch: Any, upload: Any, check: Any) -> Mapping[type, Callable[[Any], Any]]:
+def _answers(fetch: Any, upload: Any, check: Any) -> Mapping[type, tuple[str, Callable[[Any], Any]]]:
+    """Say what answers each step, under the name that callers know it by."""
+    checked_callable("upload", upload)
+    if check is not None:
+        checked_callable("check", check)
     return {
-        CheckUpload: lambda step: True if check is None else check(step.upload),
-        FetchBytes: lambda step: fetch(step.record),
-        UploadAgain: lambda step: upload(step.data, step.record),
+        CheckUpload: ("check", lambda step: True if check is None else check(step.upload)),
+        FetchBytes: ("fetch", lambda step: fetch(step.record)),
+        UploadAgain: ("upload", lambda step: upload(step.data, step.record)),
     }
 
 
 def _announced(refreshed: Refreshed, hooks: MediaHooks) -> Refreshed:
-    if hooks.on_expired is not None:
-        for report in refreshed.reports:
-            tell(hooks.on_expired, report)
+    for report in refreshed.reports:
+        hear = hooks.on_expired if report.reason.startswith("expired") else hooks.on_missing
+        if hear is not None:
+            tell(hear, report)
     return refreshed
 
 
@@ -254,8 +315,8 @@ def _uploads_in(value: Any, table: MediaTable) -> list[Reference]:
     ]
 
 
-def _fate(refresh: _Refresh, found: Reference) -> Generator[Step, Any, Upload | None]:
-    """Find out what a URI's place is to hold: the URI itself, another one, or nothing."""
+def _fate(refresh: _Refresh, found: Reference) -> Generator[Step, Any, Upload | MediaError | None]:
+    """Find out what a URI's place is to hold: the URI itself, another one, or nothing; or why that cannot be known."""
     record = refresh.table.by_uri(found.uri) or MediaRecord(
         mime_type=found.mime_type, size_bytes=found.size_bytes, uploads=(Upload(uri=found.uri),)
     )
@@ -263,16 +324,16 @@ def _fate(refresh: _Refresh, found: Reference) -> Generator[Step, Any, Upload | 
     for upload in (named, *(other for other in reversed(record.uploads) if other is not named)):
         if (yield from _lives(refresh, upload)):
             return upload
-    if record.sha256 is None:
+    if record.sha256 is None or record.store is None:
         return None
     done = refresh.records.get(record.sha256)
     if done is not None:
         return done.uploads[-1]
     data = yield FetchBytes(record)
-    if data is None:
-        return None
+    if isinstance(data, MediaError):
+        return data
     answer = yield UploadAgain(data, record)
-    fresh = Upload(uri=answer, account=refresh.account, uploaded_at=refresh.now) if isinstance(answer, str) else answer
+    fresh = answered_upload(answer, lambda uri: Upload(uri=uri, account=refresh.account, uploaded_at=refresh.now))
     refresh.records[record.sha256] = record.with_upload(fresh)
     return fresh
 
@@ -283,7 +344,7 @@ def _lives(refresh: _Refresh, upload: Upload) -> Generator[Step, Any, bool]:
         return False
     if upload.expires_at is not None and not refresh.recheck:
         return True
-    return bool((yield CheckUpload(upload)))
+    return answered_check((yield CheckUpload(upload)))
 
 
 def _change(found: Reference, successor: Upload | None, table: MediaTable) -> tuple[Path, Callable[[Any], Any]]:
@@ -296,21 +357,24 @@ def _change(found: Reference, successor: Upload | None, table: MediaTable) -> tu
 
 
 def _report(
-    found: Reference, successor: Upload | None, table: MediaTable, *, message: str | int, turn: int | None
+    found: Reference, fate: Upload | MediaError | None, table: MediaTable, *, message: str | int, turn: int | None
 ) -> MediaReport:
     record = table.by_uri(found.uri)
     named = [upload for upload in record.uploads if upload.uri == found.uri] if record else []
-    return MediaReport(
-        reason="expired_no_bytes" if successor is None else "expired_reuploaded",
-        mime_type=found.mime_type or (record.mime_type if record else None),
-        size_bytes=record.size_bytes if record else found.size_bytes,
-        message=message,
-        turn=turn,
-        sha256=record.sha256 if record else None,
-        uri=found.uri,
-        new_uri=successor.uri if successor else None,
-        expires_at=named[0].expires_at if named else None,
-    )
+    facts: dict[str, Any] = {
+        "mime_type": found.mime_type or (record.mime_type if record else None),
+        "size_bytes": record.size_bytes if record else found.size_bytes,
+        "message": message,
+        "turn": turn,
+        "sha256": record.sha256 if record else None,
+        "uri": found.uri,
+        "expires_at": named[0].expires_at if named else None,
+    }
+    if isinstance(fate, MediaError):
+        return failure_report(fate, **facts)
+    if fate is None:
+        return MediaReport(reason="expired_no_bytes", **facts)
+    return MediaReport(reason="expired_reuploaded", new_uri=fate.uri, **facts)
 
 
 def _name(value: Any, position: int) -> str | int:
@@ -320,10 +384,3 @@ def _name(value: Any, position: int) -> str | int:
 
 def _fields(message: BaseMessage) -> dict[str, Any]:
     return {name: getattr(message, name) for name in _FIELDS if hasattr(message, name)}
-
-
-def _rewritten(value: Any, changes: Mapping[Path, Callable[[Any], Any]]) -> Any:
-    if not isinstance(value, BaseMessage):
-        return replace_at(value, changes)
-    fields = replace_at(_fields(value), changes)
-    return value.model_copy(update={str(path[0]): fields[path[0]] for path in changes})

@@ -18,6 +18,7 @@ from redis.exceptions import ResponseError
 from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
 from langgraph_portable_checkpoint.errors import (
     CorruptRecordError,
+    InvalidUploadError,
     MediaError,
     MediaTooLargeError,
     ThreadDeletedError,
@@ -244,7 +245,6 @@ def test_an_expired_upload_is_renewed_from_the_bytes_that_were_kept(keeper: Any,
     head = calls.get_tuple(keeper, config("t"))
     assert head is not None
     assert head.checkpoint["channel_values"]["messages"][2].content == refers(URI + "2")
-    assert head.metadata["source"] == "update"
     [entry] = calls.run(keeper, "media_report", "t")
     assert (entry.reason, entry.message, entry.turn, entry.new_uri) == ("expired_reuploaded", "q1", 1, URI + "2")
     [record] = calls.run(keeper, "media_table", "t")
@@ -295,7 +295,7 @@ def note(uri: str) -> dict[str, Any]:
     return {"role": "user", "content": refers(uri)}
 
 
-def test_uploads_in_a_channel_of_other_things_are_renewed_as_a_step_of_the_graph(
+def test_uploads_in_a_channel_of_other_things_are_renewed_where_they_are(
     make_saver: SaverFactory, calls: Calls
 ) -> None:
     saver = make_saver()
@@ -307,8 +307,8 @@ def test_uploads_in_a_channel_of_other_things_are_renewed_as_a_step_of_the_graph
     head = calls.get_tuple(saver, config("t"))
     assert head is not None
     assert head.checkpoint["channel_values"] == {"notes": [note(URI + "2")], "n": 1}
-    assert head.checkpoint["channel_versions"] == {"notes": 8, "n": 7}
-    assert head.metadata == {"source": "update", "step": 5, "parents": {"": "outer"}}
+    assert {**head.checkpoint, "channel_values": made["channel_values"]} == made
+    assert head.metadata == told
     assert calls.run(saver, "refresh_uploads", "t", upload=lambda *_: URI, now=NOW, channel="n").changed == ()
 
 
@@ -323,6 +323,28 @@ def test_bytes_of_an_upload_that_were_lost_are_reported(keeper: Any, make_saver:
         keeper.media_store.delete(kept.ref)
     [entry] = calls.run(keeper, "media_report", "t")
     assert (entry.reason, entry.sha256) == ("missing_blob", sha256(ONE))
+
+
+@pytest.mark.parametrize("in_message", [False, True])
+def test_bytes_that_were_lost_are_kept_again_when_they_are_recorded_again(
+    keeper: Any, make_saver: SaverFactory, calls: Calls, in_message: bool
+) -> None:
+    parts = [*refers(URI), part(ONE)] if in_message else refers(URI)
+    put(calls, keeper, [HumanMessage(parts, id="q0")])
+    kept = calls.run(keeper, "record_upload", "t", URI, data=ONE, mime_type="image/png", expires_at=NOW)
+    if keeper.media_store is None:
+        client, key = blobs_of(make_saver, keeper)
+        client.delete(key)
+    else:
+        keeper.media_store.delete(kept.ref)
+    assert calls.run(keeper, "refresh_uploads", "t", upload=lambda data, record: URI + "2").changed == ()
+    again = calls.run(keeper, "record_upload", "t", URI, data=ONE, mime_type="image/png", expires_at=NOW)
+    assert again.uploads[-1].uri == URI
+    assert calls.run(keeper, "media_report", "t") == []
+    sent: list[bytes] = []
+    calls.run(keeper, "refresh_uploads", "t", upload=lambda data, record: sent.append(data) or URI + "2")
+    assert sent == [ONE]
+    assert len(list(calls.run(keeper, "media_table", "t"))) == 1
 
 
 def test_uploads_are_renewed_with_an_async_client_alone(make_saver: SaverFactory) -> None:
@@ -345,6 +367,49 @@ def test_uploads_are_renewed_with_an_async_client_alone(make_saver: SaverFactory
         assert calls.run(saver, "refresh_uploads", "t", upload=upload, now=NOW).changed == (0,)
         assert calls.run(saver, "media_report", "t")[0].new_uri == URI + "2"
         runner.run(client.aclose())
+
+
+WRONG: dict[str, Any] = {
+    "uri": [None, "", "  ", 3, "\ud800", b"x"],
+    "data": ["text", 3, [1]],
+    "mime_type": [3, "\ud800", b"image/png"],
+    "provider": [5, "\ud800"],
+    "account": [3, "\ud800"],
+    "uploaded_at": ["today", 1.5, datetime(2026, 1, 1)],
+    "expires_at": ["tomorrow", NOW.timestamp(), 0, datetime(2026, 1, 1), timedelta(hours=48)],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
+def test_what_is_no_upload_is_not_recorded(make_saver: SaverFactory, calls: Calls, name: str, value: Any) -> None:
+    saver = make_saver()
+    put(calls, saver, [HumanMessage(refers(URI), id="q0")])
+    before = calls.run(saver, "thread_info", "t")
+    given = {"uri": URI, "data": ONE, name: value}
+    with pytest.raises(InvalidUploadError, match=f"^{name} is ") as refused:
+        calls.run(saver, "record_upload", "t", **given)
+    assert refused.value.field == name
+    assert list(calls.run(saver, "media_table", "t")) == []
+    assert calls.run(saver, "thread_info", "t") == before
+
+
+def test_bytes_of_an_upload_may_come_in_any_buffer(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    put(calls, saver, [HumanMessage(refers(URI), id="q0")])
+    for data in (bytearray(ONE), memoryview(ONE)):
+        assert calls.run(saver, "record_upload", "t", URI, data=data).sha256 == sha256(ONE)
+
+
+def test_an_answer_that_is_no_upload_leaves_the_thread_as_it_was(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    put(calls, saver, [HumanMessage(refers(URI), id="q0")])
+    calls.run(saver, "record_upload", "t", URI, data=ONE, expires_at=NOW)
+    before = (list(calls.run(saver, "media_table", "t")), calls.get_tuple(saver, config("t")))
+    odd = Upload(uri=URI + "2", expires_at=NOW.timestamp())  # type: ignore[arg-type]
+    for answer in (None, "", odd):
+        with pytest.raises(InvalidUploadError):
+            calls.run(saver, "refresh_uploads", "t", upload=lambda data, record, answer=answer: answer)
+    assert (list(calls.run(saver, "media_table", "t")), calls.get_tuple(saver, config("t"))) == before
 
 
 @pytest.fixture

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
+from langgraph_portable_checkpoint.errors import InvalidUploadError, MediaDigestError, MediaError, MediaStoreError
 from langgraph_portable_checkpoint.media.hooks import MediaHooks
 from langgraph_portable_checkpoint.media.policy import MediaPolicy
 from langgraph_portable_checkpoint.media.table import MediaRecord, MediaReport, MediaTable, Upload
@@ -40,8 +42,9 @@ def question(*uris: str, **fields: Any) -> HumanMessage:
     return HumanMessage([{"type": "text", "text": "listen"}, *map(media, uris)], id="q", **fields)
 
 
-def table(*uploads: Upload, sha256: str | None = SHA, ref: str | None = "r") -> MediaTable:
-    return MediaTable([MediaRecord(sha256=sha256, mime_type="audio/wav", size_bytes=9, ref=ref, uploads=uploads)])
+def table(*uploads: Upload, sha256: str | None = SHA, store: str | None = "redis") -> MediaTable:
+    known = MediaRecord(sha256=sha256, mime_type="audio/wav", size_bytes=9, store=store, ref="r", uploads=uploads)
+    return MediaTable([known])
 
 
 EXPIRED = Upload(uri=OLD, expires_at=NOW - HOUR, account="a")
@@ -52,7 +55,7 @@ UNKNOWN = Upload(uri=OLD)
 class Provider:
     """Answers for a provider and a store, and remembers what it was asked."""
 
-    def __init__(self, alive: tuple[str, ...] = (), data: bytes | None = DATA) -> None:
+    def __init__(self, alive: tuple[str, ...] = (), data: bytes | MediaError = DATA) -> None:
         self.alive = alive
         self.data = data
         self.asked: list[Any] = []
@@ -61,7 +64,7 @@ class Provider:
         self.asked.append(("check", upload.uri))
         return upload.uri in self.alive
 
-    def fetch(self, record: MediaRecord) -> bytes | None:
+    def fetch(self, record: MediaRecord) -> bytes | MediaError:
         self.asked.append(("fetch", record.sha256))
         return self.data
 
@@ -97,7 +100,7 @@ def test_an_upload_that_lives_on_costs_no_call(run: Run) -> None:
     messages = [question(OLD), AIMessage("ok")]
     provider = Provider()
     refreshed = run(messages, table(ALIVE), provider)
-    assert refreshed == ((messages[0], messages[1]), (), (), ())
+    assert refreshed == ((messages[0], messages[1]), (), (), (), {})
     assert refreshed.values[0] is messages[0]
     assert provider.asked == []
 
@@ -124,12 +127,43 @@ def test_an_expired_upload_is_made_again_and_everything_that_names_it_is_rewritt
     assert refreshed.reports[0].expires_at == EXPIRED.expires_at
 
 
-@pytest.mark.parametrize(("known", "data"), [(table(EXPIRED, sha256=None), DATA), (table(EXPIRED), None)])
-def test_an_expired_upload_without_bytes_becomes_a_placeholder(run: Run, known: MediaTable, data: Any) -> None:
-    refreshed = run([question(OLD)], known, Provider(data=data))
+@pytest.mark.parametrize("known", [table(EXPIRED, sha256=None), table(EXPIRED, store=None)])
+def test_an_expired_upload_without_bytes_becomes_a_placeholder(run: Run, known: MediaTable) -> None:
+    refreshed = run([question(OLD)], known, Provider())
     assert refreshed.values[0].content[1] == {"type": "text", "text": "[audio/wav, 9 B, expired at the provider]"}
     assert [report.reason for report in refreshed.reports] == ["expired_no_bytes"]
     assert refreshed.records == ()
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(MediaStoreError("HTTP 503"), "missing_blob"), (MediaDigestError("HTTP 503"), "corrupt_blob")],
+)
+def test_an_expired_upload_whose_bytes_cannot_be_had_now_is_left_and_reported(
+    run: Run, error: MediaError, reason: str
+) -> None:
+    messages = [question(OLD), question(OLD)]
+    heard: list[MediaReport] = []
+    provider = Provider(data=error)
+    refreshed = run(messages, table(EXPIRED), provider, hooks=MediaHooks(on_missing=heard.append))
+    assert refreshed.values == tuple(messages)
+    assert (refreshed.changed, refreshed.records, refreshed.successors) == ((), (), {})
+    assert [(report.reason, report.uri, report.detail) for report in refreshed.reports] == [
+        (reason, OLD, "HTTP 503")
+    ] * 2
+    assert tuple(heard) == refreshed.reports
+    assert provider.asked == [("fetch", SHA)]
+
+
+def test_what_can_be_renewed_is_renewed_beside_what_cannot(run: Run) -> None:
+    other = BASE + "other"
+    records = MediaTable([*table(EXPIRED), MediaRecord(uploads=(Upload(uri=other, expires_at=NOW - HOUR),))])
+    refreshed = run([question(OLD, other)], records, Provider(data=MediaStoreError("down")))
+    assert refreshed.values[0].content[1:] == [
+        media(OLD),
+        {"type": "text", "text": "[audio/wav, expired at the provider]"},
+    ]
+    assert [report.reason for report in refreshed.reports] == ["missing_blob", "expired_no_bytes"]
 
 
 def test_an_upload_of_unknown_expiry_is_asked_for_once(run: Run) -> None:
@@ -197,9 +231,84 @@ def test_envelopes_and_native_parts_are_rewritten_in_their_own_form(run: Run) ->
     assert run([native], table(EXPIRED), Provider()).values[0]["parts"] == [
         {"fileData": {"fileUri": NEW, "mimeType": "audio/wav"}}
     ]
-    assert run([native], table(EXPIRED), Provider(data=None)).values[0]["parts"] == [
+    assert run([native], table(EXPIRED, store=None), Provider()).values[0]["parts"] == [
         {"text": "[audio/wav, 9 B, expired at the provider]"}
     ]
+
+
+def test_a_part_that_langchain_wraps_is_renewed_within_its_wrapping(run: Run) -> None:
+    def wrapped(uri: str) -> HumanMessage:
+        return HumanMessage(
+            [{"type": "non_standard", "value": {"fileData": {"fileUri": uri, "mimeType": "audio/wav"}}}]
+        )
+
+    assert run([wrapped(OLD)], table(EXPIRED), Provider()).values == (wrapped(NEW),)
+    [gone] = run([wrapped(OLD)], table(EXPIRED, store=None), Provider()).values
+    assert gone.content == [{"type": "text", "text": "[audio/wav, 9 B, expired at the provider]"}]
+
+
+NOT_UPLOADS: dict[str, Any] = {
+    "nothing": None,
+    "a number": 3,
+    "bytes": b"secret",
+    "a map": {"uri": NEW},
+    "no text": "",
+    "blank text": " ",
+    "text that UTF-8 cannot spell": "\ud800",
+    "an upload without a uri": Upload(uri=None),  # type: ignore[arg-type]
+    "an upload that expires at a number": Upload(uri=NEW, expires_at=1.5),  # type: ignore[arg-type]
+    "an upload that expires in no zone": Upload(uri=NEW, expires_at=datetime(2026, 1, 9)),
+    "an upload beyond all times": Upload(uri=NEW, expires_at=datetime.max.replace(tzinfo=timezone(-HOUR))),
+    "an upload of a text as time": Upload(uri=NEW, uploaded_at="2026-01-09"),  # type: ignore[arg-type]
+    "an upload of a number as provider": Upload(uri=NEW, provider=5),  # type: ignore[arg-type]
+    "an upload of a number as account": Upload(uri=NEW, account=5),  # type: ignore[arg-type]
+    "an upload with extras that are no data": Upload(uri=NEW, extras={"x": object()}),
+    "an upload with extras without names": Upload(uri=NEW, extras={1: 2}),  # type: ignore[dict-item]
+}
+
+
+@pytest.mark.parametrize("answer", NOT_UPLOADS.values(), ids=NOT_UPLOADS)
+def test_an_answer_that_is_no_upload_is_refused(run: Run, answer: Any) -> None:
+    class Odd(Provider):
+        def upload(self, data: bytes, record: MediaRecord) -> Any:
+            return answer
+
+    with pytest.raises(InvalidUploadError, match="the answer of upload=") as refused:
+        run([question(OLD)], table(EXPIRED), Odd())
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("answer", [None, "no", 0, 1])
+def test_an_answer_that_is_neither_yes_nor_no_is_refused(run: Run, answer: Any) -> None:
+    class Odd(Provider):
+        def check(self, upload: Upload) -> Any:
+            return answer
+
+    with pytest.raises(InvalidUploadError, match="the answer of check="):
+        run([question(OLD)], table(UNKNOWN), Odd())
+
+
+@pytest.mark.parametrize("name", ["check", "upload"])
+def test_a_blocking_refresh_refuses_what_has_to_be_awaited(name: str, recwarn: pytest.WarningsRecorder) -> None:
+    async def answer(*arguments: Any) -> Any:
+        return True
+
+    calls: dict[str, Any] = {"check": lambda _: False, "upload": lambda *_: NEW, name: answer}
+    with pytest.raises(InvalidUploadError, match=f"of {name}= is coroutine.*arefresh_uploads"):
+        refresh_uploads([question(OLD)], table(UNKNOWN), now=NOW, fetch=lambda _: DATA, **calls)
+    gc.collect()
+    assert [str(warning.message) for warning in recwarn] == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"upload": None}, {"upload": NEW}, {"check": True}, {"now": datetime(2026, 1, 5)}, {"now": 3}, {"account": 3}],
+)
+def test_wrong_arguments_of_a_refresh_are_refused_by_name(wrong: dict[str, Any]) -> None:
+    given = {"now": NOW, "fetch": lambda _: DATA, "upload": lambda *_: NEW, **wrong}
+    with pytest.raises(InvalidUploadError) as refused:
+        refresh_uploads([question(OLD)], table(EXPIRED), **given)
+    assert refused.value.field == next(iter(wrong))
 
 
 def test_the_host_hears_of_every_rewritten_part(run: Run) -> None:

@@ -7,13 +7,20 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
-from ...errors import ConflictError, CorruptRecordError
-from ..effects import Batch, Command, MediaPut, Program, Script
+from ...errors import (
+    ConflictError,
+    CorruptRecordError,
+    MediaDigestError,
+    MediaError,
+    MediaMissingError,
+    MediaStoreError,
+)
+from ..effects import Batch, Command, MediaGet, MediaPut, Program, Script
 from ..items import DIGEST_BYTES, digest_of, media_ref, pack
 from ..view import Lost, ThreadView
 from .anew import beginning_anew
-from .blobs import open_media_record, seal_blob, seal_media_record
-from .core import MAX_ATTEMPTS, Core, fetch_media, pairs
+from .blobs import known_of, open_blob, open_media_record, seal_blob, seal_media_record
+from .core import MAX_ATTEMPTS, Core, fetch_media, pairs, same_thread
 
 REPORT: Final = b"report"
 UPLOAD: Final = b"upload:"
@@ -110,14 +117,36 @@ def _view(core: Core, thread_id: str) -> Program[ThreadView | None]:
 
 
 @beginning_anew
-def fetch_blob(core: Core, thread_id: str, ref: bytes) -> Program[bytes | None]:
-    """Read the bytes of one medium; None when they cannot be had."""
+def fetch_blob(core: Core, thread_id: str, ref: bytes) -> Program[bytes | MediaError]:
+    """Read the bytes of one medium, or learn why they cannot be had now. Two round trips, one more for a store."""
     view = yield from _view(core, thread_id)
     if view is None:
-        return None
-    decoder = core.decoder(view, thread_id, {})
-    yield from fetch_media(core, view, thread_id, [ref], decoder)
-    return decoder.media.get(ref)
+        return MediaMissingError(f"thread {thread_id!r} is not there any more.")
+    keys = core.layout.thread(thread_id)
+    data, record, generation = yield Batch(
+        (Command(("HGET", keys[6], ref)), Command(("HGET", keys[7], ref)), Command(("HGET", keys[0], b"g")))
+    )
+    same_thread(view, generation)
+    if data is None:
+        data = yield from _fetch_stored(core, known_of(view, ref, record, f"thread {thread_id!r}"))
+    if isinstance(data, MediaError):
+        return data
+    try:
+        return open_blob(view, ref, data, where=f"thread {thread_id!r}")
+    except CorruptRecordError as error:
+        return MediaDigestError(str(error))
+
+
+def _fetch_stored(core: Core, record: Mapping[str, Any]) -> Program[bytes | MediaError]:
+    store, ref, digest = (record.get(name) for name in ("store", "ref", "sha256"))
+    if store == "redis" or not isinstance(ref, str) or not isinstance(digest, str):
+        return MediaMissingError("its bytes are not in the thread, which should have them. Restore it from a backup.")
+    if store != core.store:
+        return MediaStoreError(
+            f"its bytes are in the media store {store!r}, and this saver has {core.store!r}. Pass that media_store=."
+        )
+    (answer,) = yield MediaGet(((ref, digest),))
+    return answer  # type: ignore[no-any-return]
 
 
 def write_media(

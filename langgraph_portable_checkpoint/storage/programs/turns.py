@@ -240,7 +240,7 @@ def plan(
     if messages is None:
         return None
     named = turn_messages(decoder, entries, messages)
-    return (yield from _rewritten(core, view, thread_id, place, entries, named, mark, pending))
+    return (yield from rewritten(core, view, thread_id, place, entries, named, mark, pending))
 
 
 def _appended(
@@ -278,7 +278,7 @@ def _settled(last: TurnRecord, pending: Pending) -> bool:
     return last["error"] is None and not last["interrupts"] and (last["status"] == "complete" or not pending.finished)
 
 
-def _rewritten(
+def rewritten(
     core: Core,
     view: ThreadView,
     thread_id: str,
@@ -288,6 +288,11 @@ def _rewritten(
     mark: Stamp,
     pending: Pending,
 ) -> Program[TurnWrite]:
+    """Derive the turn log anew, and compare it with the stored one. One round trip.
+
+    Raises:
+        OtherThreadError: the thread is not the view's any more.
+    """
     generation, log_place, stored = yield from _fetch_log(core, thread_id)
     if generation and generation != view.generation:
         raise OtherThreadError

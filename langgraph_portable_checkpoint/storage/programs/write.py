@@ -242,7 +242,7 @@ class _Put:
             self.sink.builds_on(refs, refs_of(parent.data, where="a held record") if parent else ()),
             entry.now,
         ]
-        args = packed(head, media, self.sink.items, _turn_args(turns))
+        args = packed(head, media, self.sink.items, turn_args(turns))
         keys = (*self.core.layout.thread(self.thread_id), *entry.keys)
         supposed = (b"ok", self.view.generation, b"", b"0" if turns is None else b"1")
         return Script("put", keys, args, supposed=supposed)
@@ -322,7 +322,7 @@ class _Put:
         self.core.views.put(self.thread_id, view)
 
 
-def _turn_args(turns: TurnWrite | None) -> list[bytes | int]:
+def turn_args(turns: TurnWrite | None) -> list[bytes | int]:
     if turns is None:
         return [-1]
     return [*pairs(turns.sets), len(turns.drops), *turns.drops, turns.tail.turns]
