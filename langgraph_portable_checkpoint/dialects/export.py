@@ -171,7 +171,7 @@ def read_messages(
     mended: list[int] = [] if broken is None else broken
     return [
         message  # type: ignore[misc]  # a dict with these keys is taken for an envelope
-        if type(message) is dict and "role" in message and type(message.get("content")) is list
+        if type(message) is dict and "v" in message and "role" in message and type(message.get("content")) is list
         else _read(message, at, mended)
         for at, message in enumerate(cast(Iterable[Any], messages))
     ]
@@ -213,7 +213,7 @@ def _mended(message: BaseMessage, at: int, broken: list[int]) -> BaseMessage:
 def _is_envelope(message: Any) -> bool:
     if type(message) is not dict and not isinstance(message, Mapping):
         return False
-    return "role" in message and isinstance(message.get("content"), list)
+    return "v" in message and "role" in message and isinstance(message.get("content"), list)
 
 
 def _select(

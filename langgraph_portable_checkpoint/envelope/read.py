@@ -100,13 +100,20 @@ def _read_any_view(view: Mapping[str, Any]) -> MessageEnvelope:
 
 
 def _repair_args(reading: Reading, view: Mapping[str, Any]) -> None:
-    """Take a call's arguments from `.tool_calls`, which the integration parsed, where content has others."""
+    """Take a call's arguments from `.tool_calls`, which the integration parsed, where content has others.
+
+    Calls that share an id, or have none, are each other's in their order.
+    """
     calls = view.get("tool_calls")
     if not calls:
         return
-    parsed = {call.get("id"): call.get("args") for call in calls if isinstance(call, dict)}
+    parsed: dict[Any, list[Any]] = {}
+    for call in calls:
+        if isinstance(call, dict):
+            parsed.setdefault(call.get("id"), []).append(call.get("args"))
     for block in reading.blocks:
-        args = parsed.get(block.get("id")) if block["type"] == "tool_call" else None
+        same = parsed.get(block.get("id")) if block["type"] == "tool_call" else None
+        args = same.pop(0) if same else None
         if isinstance(args, dict) and args != block.get("args"):
             block["args"] = args
             block.pop("arguments", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -239,3 +240,22 @@ def test_lint_takes_the_options_that_change_rules() -> None:
     payload = {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ok"}]}
     assert lint(payload, "mistral") == []
     assert [found.rule for found in lint(payload, "mistral", for_next_turn=False)] == ["M3"]
+
+
+@pytest.mark.parametrize(
+    "native",
+    [
+        {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+        {"role": "user", "content": ["hi"]},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]},
+        {"role": "assistant", "content": [], "tool_calls": [{"id": "c", "type": "function"}]},
+        {"role": "user", "content": "hi"},
+        {"role": "model", "parts": [{"text": "hi"}]},
+    ],
+)
+@pytest.mark.parametrize("to", ["openai-chat", "otel", "anthropic"])
+def test_messages_of_a_provider_are_not_taken_for_envelopes(native: Any, to: str) -> None:
+    with pytest.raises(TypeError, match="import_messages"):
+        export_messages([native], to)
+    with pytest.raises(TypeError, match="import_messages"):
+        export_messages([MappingProxyType(native)], to)  # type: ignore[list-item]  # wrong on purpose

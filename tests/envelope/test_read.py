@@ -61,6 +61,23 @@ def test_a_call_in_content_and_beside_it_is_one_call() -> None:
     assert _blocks(_from("anthropic", [native], tool_calls=[CALL])) == [CALL]
 
 
+@pytest.mark.parametrize("shared", ["call_1", "", None])
+@pytest.mark.parametrize("native", [True, False])
+def test_calls_that_share_an_id_keep_their_own_arguments(shared: str | None, native: bool) -> None:
+    asked = [("delete", {"path": "/a"}), ("read", {"path": "/b"}), ("read", {"path": "/c"})]
+    calls: Any = [{"name": name, "args": args, "id": shared} for name, args in asked]
+    used: Any = [{"type": "tool_use", "id": shared, "name": name, "input": args} for name, args in asked]
+    found = read_message(AIMessage(used if native and shared is not None else "", tool_calls=calls))
+    assert [(block["name"], block["args"]) for block in found["content"]] == asked
+    assert ("raw_content" in found) == (not native or shared is None)
+
+
+def test_arguments_that_were_edited_beside_content_win_call_by_call() -> None:
+    used: Any = [{"type": "tool_use", "id": "c", "name": "f", "input": {"x": number}} for number in (1, 2)]
+    message = AIMessage(used, tool_calls=[{"name": "f", "args": {"x": number}, "id": "c"} for number in (1, 3)])
+    assert [block["args"] for block in read_message(message)["content"]] == [{"x": 1}, {"x": 3}]
+
+
 def test_one_valid_and_one_invalid_call_in_content_stay_two() -> None:
     content = [
         {
