@@ -90,8 +90,12 @@ class MediaPolicy:
     @property
     def look_from_bytes(self) -> int:
         """From which size on the walk has to look at leaves."""
-        strips = not self.preserve_media or "strip" in (self.mode, *self.rules.values())
-        return 1 if strips else max(1, min(self.min_bytes, self.max_bytes))
+        return 1 if self.strips else max(1, min(self.min_bytes, self.max_bytes))
+
+    @property
+    def strips(self) -> bool:
+        """Whether some media may be stripped."""
+        return not self.preserve_media or "strip" in (self.mode, *self.rules.values())
 
     def override(self, value: object) -> MediaPolicy:
         """Return the policy of one call: a mode, some fields as a map, or a whole policy; None changes nothing.

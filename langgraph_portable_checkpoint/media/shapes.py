@@ -159,7 +159,7 @@ def declared_type(prefix: str, enclosing: Enclosing) -> str | None:
 
 
 def _is_source(inner: Mapping[Any, Any]) -> bool:
-    return "type" not in inner and ("source" in inner or not _ANNOUNCING_KEYS.isdisjoint(inner))
+    return "type" not in inner and ("source" in inner or not inner.keys().isdisjoint(_MIME_KEYS))
 
 
 def _word(holder: Mapping[Any, Any], key: str) -> str:
