@@ -268,6 +268,9 @@ LOOSE, CANONICAL = base64.encodebytes(RAW).decode(), base64.b64encode(RAW).decod
 CHANNELS: dict[str, Any] = {
     "part": image(LOOSE),
     "part with much beside it": {**image(LOOSE), "notes": ["some note"] * 2000},
+    "no part, with much beside it": {"mime_type": "image/png", "data": LOOSE, "notes": ["some note"] * 2000},
+    "canonical, with much beside it": {"mime_type": "image/png", "data": CANONICAL, "notes": ["some note"] * 2000},
+    "its key far away": {"input_audio": {"data": CANONICAL, "notes": ["some note"] * 2000}, "mime_type": "image/png"},
     "part among much": {"pic": image(LOOSE), "notes": ["some note"] * 2000},
     "Bedrock part among much": [{"image": {"format": "png", "source": {"bytes": RAW}}, "cachePoint": "x" * 9000}] * 2,
     "parts among many": [image(LOOSE), *({"type": "text", "text": "x" * 3000} for _ in range(20))],
