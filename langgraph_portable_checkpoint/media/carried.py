@@ -24,7 +24,8 @@ from langgraph_portable_checkpoint.media.shapes import (
     is_named,
 )
 
-_DATA_URL: Final = re.compile(r'\s*data:([^",;/]*/[^",;]*)?(?:;(?:[^",;]|"[^"]*")*)*,', re.IGNORECASE)
+_DATA_URL: Final = re.compile(r'\s*+data:([^",;/]*+/[^",;]*+)?(?:;(?:[^",;]++|"[^"]*+")*+)*+,', re.IGNORECASE)
+_MAX_PREFIX_CHARS: Final = 2**16
 _BASE64_SUFFIX: Final = re.compile(r";\s*base64\s*,$", re.IGNORECASE)
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]+={0,4}")
 _TO_STANDARD: Final = str.maketrans("-_", "+/")
@@ -69,24 +70,27 @@ def carried(leaf: str | bytes, enclosing: Enclosing, *, in_part: bool) -> Carrie
 
 
 def _of_data_url(text: str, enclosing: Enclosing, *, in_part: bool) -> Carried | None:
-    found = _DATA_URL.match(text)
-    is_base64 = found is not None and _BASE64_SUFFIX.search(found[0]) is not None
-    mime_type = declared_type(found[0].strip()[:-1], ()) if found is not None else None
-    announced = is_named(_URL, enclosing)
+    found = _DATA_URL.match(text, 0, _MAX_PREFIX_CHARS)
+    prefix = "" if found is None else found[0].strip()
+    is_base64 = _BASE64_SUFFIX.search(prefix) is not None
+    mime_type = declared_type(prefix[:-1], ())
+    announced = in_part and (is_named(_URL, enclosing) or is_named(_TEXT, enclosing))
     # What is neither announced nor base64 and calls itself a text may be one: "data:text/plain,see below".
-    if not (in_part and announced) and not is_base64 and (mime_type is None or mime_type.startswith("text/")):
+    if not announced and not is_base64 and (mime_type is None or mime_type.startswith("text/")):
         return None
     payload = text[found.end() :] if found is not None else text
     if not payload.strip():
         return None
-    data = _decoded(_unquoted(payload)) if is_base64 else unquote_to_bytes(payload)
-    kind = mime_type or declared_type("", enclosing) or (data and sniff(data)) or OCTET_STREAM
-    return Carried(kind, data, len(payload) if data is None else len(data))
+    data = _decoded(_unquoted(payload).decode("latin-1")) if is_base64 else _unquoted(payload) if prefix else None
+    return _carried(payload, data, mime_type or declared_type("", enclosing))
 
 
 def _of_base64(text: str, enclosing: Enclosing, seen: str | None = None) -> Carried:
-    data = _decoded(text)
-    kind = declared_type("", enclosing) or seen or (data and sniff(data)) or OCTET_STREAM
+    return _carried(text, _decoded(text), declared_type("", enclosing) or seen)
+
+
+def _carried(text: str, data: bytes | None, mime_type: str | None) -> Carried:
+    kind = mime_type or (data and sniff(data)) or OCTET_STREAM
     return Carried(kind, data, len(text) if data is None else len(data))
 
 
@@ -101,8 +105,8 @@ def _decoded(text: str) -> bytes | None:
     return binascii.a2b_base64(digits + "=" * (-len(digits) % 4))
 
 
-def _unquoted(payload: str) -> str:
-    return unquote_to_bytes(payload).decode("latin-1") if "%" in payload else payload
+def _unquoted(payload: str) -> bytes:
+    return unquote_to_bytes(payload.encode("utf-8", "surrogatepass"))
 
 
 def _looks_like_base64(text: str) -> bool:

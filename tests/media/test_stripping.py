@@ -6,13 +6,17 @@ import base64
 import copy
 import hashlib
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.types import Command, Send
 
 from langgraph_portable_checkpoint import MediaPolicy, export_thread
 from langgraph_portable_checkpoint.errors import MediaTooLargeError
+from langgraph_portable_checkpoint.media.carried import Carried, carried
 from langgraph_portable_checkpoint.media.references import find_references
 from langgraph_portable_checkpoint.media.strip import take_out
 from tests.saver.calls import Calls
@@ -24,6 +28,7 @@ from tests.saver.conftest import make_saver as make_saver
 PNG = b"\x89PNG\r\n\x1a\n" + b"".join(hashlib.sha256(bytes([n])).digest() for n in range(100)) + b"\xfb\xff\xbf1"
 TEXT = base64.b64encode(PNG).decode()
 NAMED = f"[image/png, {len(PNG)} B, removed on save]"
+TO_URLSAFE = str.maketrans("+/", "-_")
 STRIP, NOT_PRESERVED = MediaPolicy(mode="strip"), MediaPolicy(preserve_media=False)
 
 SPELLINGS = {
@@ -88,12 +93,14 @@ def test_any_spelling_of_a_data_url_is_stripped(spelling: str, prefix: str) -> N
         ("data:image/svg+xml,%3Csvg%3E%3C/svg%3E", "image/svg+xml", b"<svg></svg>"),
         ("data:image/svg+xml;utf8,<svg>é</svg>", "image/svg+xml", "<svg>é</svg>".encode()),
         ("data:text/plain;charset=utf-8,hello", "text/plain", b"hello"),
+        ("data:image/svg+xml,\ud800", "image/svg+xml", b"\xed\xa0\x80"),
         ("data:,hello", "application/octet-stream", b"hello"),
         ("data:image/png;base64,iVBORw0KGgo%3D", "image/png", PNG[:8]),
     ],
 )
-def test_percent_encoded_data_urls_are_stripped(url: str, mime_type: str, data: bytes) -> None:
-    value, reports = stripped([image_url(url)])
+@pytest.mark.parametrize("part", [image_url, lambda url: {"type": "image", "base64": url}])
+def test_percent_encoded_data_urls_are_stripped(part: Any, url: str, mime_type: str, data: bytes) -> None:
+    value, reports = stripped([part(url)])
     assert reports == [("stripped", mime_type, len(data), hashlib.sha256(data).hexdigest())]
     assert value == [{"type": "text", "text": f"[{mime_type}, {len(data)} B, removed on save]"}]
 
@@ -107,13 +114,34 @@ def test_what_cannot_be_read_is_stripped_and_reported_with_what_is_known(part: A
 
 def test_a_data_url_that_breaks_off_is_stripped_with_what_its_part_says() -> None:
     part = {"type": "file", "url": "data:application/pdf;base64", "mime_type": "application/pdf"}
-    assert stripped([part])[0] == [{"type": "text", "text": "[application/pdf, 27 B, removed on save]"}]
+    assert stripped([part])[0] == [{"type": "text", "text": "[application/pdf, removed on save]"}]
 
 
 @pytest.mark.parametrize("spelling", ["canonical", "lines of 76", "no padding", "two alphabets"])
 @pytest.mark.parametrize("place", [lambda text: text, lambda text: {"shot": text}, lambda text: {"url": [text]}])
 def test_a_file_that_no_part_announces_is_stripped_by_its_first_bytes(spelling: str, place: Any) -> None:
     assert stripped(place(SPELLINGS[spelling])) == (place(NAMED), [ENTRY])
+
+
+@given(data=st.binary(min_size=1, max_size=300), how=st.data())
+def test_every_spelling_gives_the_bytes(data: bytes, how: st.DataObject) -> None:
+    digits = base64.b64encode(data).decode().rstrip("=")
+    swapped = how.draw(st.lists(st.sampled_from([{}, TO_URLSAFE]), min_size=len(digits), max_size=len(digits)))
+    spaces = how.draw(
+        st.lists(st.sampled_from(["", "", "", "\n", "\r\n", " ", "\t"]), min_size=len(digits), max_size=len(digits))
+    )
+    text = "".join(digit.translate(table) + space for digit, table, space in zip(digits, swapped, spaces, strict=True))
+    found = carried(text + "=" * how.draw(st.integers(0, 4)), [("base64", image(text))], in_part=True)
+    assert found == Carried("image/png", data, len(data))
+    url = "data:image/png;base64," + quote(text, safe="") + "\n"
+    assert carried(url, [("url", {"type": "image"})], in_part=True) == found
+
+
+@pytest.mark.parametrize("text", ["data:" + ";" * 10**6, 'data:a/b;"' + "x" * 10**6, "data:a/b;base64" + "A" * 10**6])
+def test_a_data_url_without_end_is_looked_at_once(text: str) -> None:
+    found = carried(text, [("url", {"type": "image"})], in_part=True)
+    assert found is not None
+    assert found.at_most_bytes == len(text)
 
 
 TEXTS: dict[str, Any] = {
