@@ -97,6 +97,12 @@ def is_media_part(block: Mapping[Any, Any]) -> bool:
     return kind in MEDIA_PART_TYPES if isinstance(kind, str) else not _UNTYPED_PART_KEYS.isdisjoint(block)
 
 
+def native_part(block: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return what a list element is, or wraps as LangChain wraps what it has no word for."""
+    inner = block.get("value") if block.get("type") == "non_standard" else None
+    return inner if isinstance(inner, Mapping) else block
+
+
 def stands_for_a_part(block: Mapping[Any, Any], *, listed: bool) -> bool:
     """Say whether a placeholder may replace a dict whole, also where it is no list's element.
 
@@ -104,7 +110,7 @@ def stands_for_a_part(block: Mapping[Any, Any], *, listed: bool) -> bool:
     arguments, unless it can be nothing else.
     """
     if listed:
-        return is_media_part(block)
+        return is_media_part(native_part(block))
     if isinstance(block.get("type"), str):
         return block["type"] == _SOURCE_TYPE or is_media_part(block)
     [(key, inner), *more] = block.items() or [(None, None)]

@@ -48,7 +48,7 @@ def test_every_way_to_refer_is_found(part: Any, kind: str, uri: str, mime_type: 
         (
             [{"type": "non_standard", "value": {"type": "file", "file": {"file_id": "f"}}}],
             (0, "value", "file", "file_id"),
-            2,
+            1,
         ),
         ({"fileData": {"fileUri": "f"}}, ("fileData", "fileUri"), 0),
         ([{"type": "image", "source_type": "id", "id": "f"}], (0, "id"), 1),

@@ -202,7 +202,8 @@ BEDROCK = {"image": {"format": "png", "source": {"bytes": PNG}}}
     [
         (image(TEXT), GONE),
         ({"pic": image(TEXT), "n": 1}, {"pic": GONE, "n": 1}),
-        ([{"type": "non_standard", "value": image(TEXT)}], [{"type": "non_standard", "value": GONE}]),
+        ([{"type": "non_standard", "value": image(TEXT)}], [GONE]),
+        ([{"type": "non_standard", "value": BEDROCK}], [GONE]),
         (
             [{"type": "tool_call", "name": "draw", "args": {"image": image(TEXT), "size": 3}}],
             [{"type": "tool_call", "name": "draw", "args": {"image": GONE, "size": 3}}],
