@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -26,10 +26,10 @@ from .conversation import ConversationMethods
 from .errors import InvalidIdError, PortableCheckpointError, SaverClosedError, ServerUnavailableError
 from .media.cache import BlobCache
 from .media.calls import DEFAULT_TIMEOUT_SECONDS, StoreCalls
-from .media.directory import DirectoryMediaStore
-from .media.hooks import NO_HOOKS, MediaHooks, tell
+from .media.hooks import MediaHooks, tell
+from .media.options import hooks_from, policy_from, seconds_from, store_from
 from .media.placing import PolicyWalk
-from .media.policy import MediaPolicy
+from .media.policy import MediaPolicy, Mode
 from .media.stores import store_name
 from .media.table import MediaRecord, MediaReport
 from .serde import DataSerializer
@@ -68,8 +68,9 @@ class PortableRedisSaver(ThreadMethods, ConversationMethods, MediaMethods, BaseC
         serde: A serializer; by default LangGraph's own, reading back data types only (see `DataSerializer`). With an
             EncryptedSerializer everything but ids of threads, namespaces and checkpoints is encrypted.
         ttl_seconds: Every write makes the thread's keys expire this long after it; None: never.
-        media_policy: What a save does with media.
-        media_store: Where media bytes go instead of the thread's own keys: a MediaStore, or the path of a folder.
+        media_policy: What a save does with media: a policy, a mode such as "strip", or some fields as a map.
+        media_store: Where media bytes go instead of the thread's own keys: a MediaStore, or the path of a folder ("~"
+            is the user's). A bucket is an ObjectMediaStore.
         media_timeout_seconds: How long a save or read waits for the media store while nothing of it comes back.
         media_hooks: Callables that hear of media stored, missing or expired.
         conversation_channels: The channels that hold conversations, first choice first; failing these, any list of
@@ -89,10 +90,10 @@ class PortableRedisSaver(ThreadMethods, ConversationMethods, MediaMethods, BaseC
         prefix: str = DEFAULT_PREFIX,
         serde: SerializerProtocol | None = None,
         ttl_seconds: float | None = None,
-        media_policy: MediaPolicy | None = None,
+        media_policy: MediaPolicy | Mode | Mapping[str, Any] | None = None,
         media_store: Any = None,
         media_timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
-        media_hooks: MediaHooks = NO_HOOKS,
+        media_hooks: MediaHooks | None = None,
         conversation_channels: Sequence[str] = ("messages",),
         on_conflict: OnConflict = "allow",
         _clients: Clients | None = None,
@@ -105,11 +106,11 @@ class PortableRedisSaver(ThreadMethods, ConversationMethods, MediaMethods, BaseC
             raise ValueError(f"ttl_seconds is {ttl_seconds!r}; it must be positive, or None for never")
         self._clients = _clients or Clients(client=client, async_client=async_client)
         self._on_close = _on_close
-        self.media_policy = media_policy or MediaPolicy()
-        store = DirectoryMediaStore(media_store) if isinstance(media_store, (str, os.PathLike)) else media_store
-        self.media_store = store
-        self.media_hooks = media_hooks
-        self._store_calls = None if store is None else StoreCalls(store, timeout_seconds=media_timeout_seconds)
+        self.media_policy = policy_from(media_policy)
+        self.media_store = store = store_from(media_store)
+        self.media_hooks = hooks_from(media_hooks)
+        timeout_seconds = seconds_from(media_timeout_seconds)
+        self._store_calls = None if store is None else StoreCalls(store, timeout_seconds=timeout_seconds)
         self._core = Core(
             layout=Layout(prefix),
             codec=self._codec(self.serde),
@@ -122,8 +123,8 @@ class PortableRedisSaver(ThreadMethods, ConversationMethods, MediaMethods, BaseC
             conversation_channels=tuple(conversation_channels),
             blobs=BlobCache(),
             store=None if store is None else store_name(store),
-            on_stored=_hook(media_hooks.on_externalize, MediaRecord),
-            on_lost=_hook(media_hooks.on_missing, MediaReport),
+            on_stored=_hook(self.media_hooks.on_externalize, MediaRecord),
+            on_lost=_hook(self.media_hooks.on_missing, MediaReport),
         )
 
     def _codec_for(self, config: RunnableConfig) -> ValueCodec | None:

@@ -77,7 +77,7 @@ class Settings:
         if self.prefix is not None:
             options["prefix"] = self.prefix
         if self.media is not None:
-            options["media_store"] = Path(self.media).expanduser()
+            options["media_store"] = _media_folder(self.media)
         if self.encrypted:
             options["serde"] = _encrypting()
         return options
@@ -181,6 +181,15 @@ def hide_secrets(output: Output, *urls: str | None) -> None:
     for url in urls:
         output.hide(*secrets_of(url))
     output.hide(os.environ.get(KEY_VARIABLE))
+
+
+def _media_folder(path: str) -> Any:
+    from ..media.options import store_from
+
+    try:
+        return store_from(path)
+    except ValueError as error:
+        raise UsageError(f"--media does not name a folder: {error}.") from None
 
 
 def _encrypting() -> Any:

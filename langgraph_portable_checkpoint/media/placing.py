@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 from langgraph_portable_checkpoint.media.holes import Hole, Missing
 from langgraph_portable_checkpoint.media.leaves import KnownLeaves
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, unavailable_text
-from langgraph_portable_checkpoint.media.strip import Taken, take_out
+from langgraph_portable_checkpoint.media.strip import Taken, strip, take_out
 from langgraph_portable_checkpoint.media.table import new_record
 from langgraph_portable_checkpoint.media.walk import fill
 
@@ -25,6 +25,10 @@ class PolicyWalk:
     def take_out(self, value: Any, home: bytes | None = None) -> Taken:
         """Take media and nested messages out of a value, and say what was stripped; the very same object if nothing."""
         return take_out(value, self.policy, known=self.known, home=home)
+
+    def strip(self, value: Any, home: bytes | None = None) -> Taken:
+        """Strip a value that is then stored in pieces; the very same object if nothing is to be stripped."""
+        return strip(value, self.policy, known=self.known, home=home)
 
     def fill(self, value: Any, holes: Sequence[Hole], resolve: Callable[[Hole], Any]) -> Any:
         """Put them back."""

@@ -50,11 +50,9 @@ class MediaPolicy:
     preserve_media: bool = True
 
     def __post_init__(self) -> None:
-        problems = [*_mode_problems("mode", self.mode), *_size_problems(self)]
-        for pattern, mode in self.rules.items():
-            problems += _mode_problems(f"rules[{pattern!r}]", mode)
-            if not _PATTERN.fullmatch(str(pattern)):
-                problems.append(f'rules: {pattern!r} is not a mime type such as "image/png", "image/*" or "*/*"')
+        problems = [*_mode_problems("mode", self.mode), *_size_problems(self), *_rule_problems(self.rules)]
+        if not isinstance(self.preserve_media, bool):
+            problems.append(f"preserve_media: {self.preserve_media!r:.40} is neither True nor False")
         if problems:
             raise ValueError("; ".join(problems))
 
@@ -90,8 +88,12 @@ class MediaPolicy:
     @property
     def look_from_bytes(self) -> int:
         """From which size on the walk has to look at leaves."""
-        strips = not self.preserve_media or "strip" in (self.mode, *self.rules.values())
-        return 1 if strips else max(1, min(self.min_bytes, self.max_bytes))
+        return 1 if self.strips else max(1, min(self.min_bytes, self.max_bytes))
+
+    @property
+    def strips(self) -> bool:
+        """Whether some media may be stripped."""
+        return not self.preserve_media or "strip" in (self.mode, *self.rules.values())
 
     def override(self, value: object) -> MediaPolicy:
         """Return the policy of one call: a mode, some fields as a map, or a whole policy; None changes nothing.
@@ -156,7 +158,19 @@ def _placeholder(mime_type: str | None, size_bytes: int | None, what: str) -> st
 
 
 def _mode_problems(field: str, mode: object) -> list[str]:
-    return [] if mode in _MODES else [f"{field}: {mode!r:.40} is none of auto, inline, externalize, strip"]
+    known = isinstance(mode, str) and mode in _MODES
+    return [] if known else [f"{field}: {mode!r:.40} is none of auto, inline, externalize, strip"]
+
+
+def _rule_problems(rules: object) -> list[str]:
+    if not isinstance(rules, Mapping):
+        return [f"rules: {rules!r:.40} is not a map of mime types to modes"]
+    problems = [problem for pattern, mode in rules.items() for problem in _mode_problems(f"rules[{pattern!r}]", mode)]
+    return problems + [
+        f'rules: {pattern!r} is not a mime type such as "image/png", "image/*" or "*/*"'
+        for pattern in rules
+        if not _PATTERN.fullmatch(str(pattern))
+    ]
 
 
 def _size_problems(policy: MediaPolicy) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 from langchain_core.messages import BaseMessage
 
 from langgraph_portable_checkpoint.media.holes import Path
-from langgraph_portable_checkpoint.media.shapes import is_media_part
+from langgraph_portable_checkpoint.media.shapes import native_part, stands_for_a_part
 from langgraph_portable_checkpoint.media.walk import children, punch
 
 Kind = Literal["base64", "google_file_uri", "provider_file", "url"]
@@ -27,6 +27,7 @@ _REFERRING_KEYS: Final = frozenset(
     }
 )  # fmt: skip
 _PROVIDER_FILE_KEYS: Final = frozenset({"file_id", "fileId"})
+_MAX_PATH_CHARS: Final = 2048
 _GOOGLE_FILES: Final = "https://generativelanguage.googleapis.com/"
 _MIME_KEYS: Final = ("mime_type", "mimeType", "media_type", "mediaType")
 
@@ -112,33 +113,41 @@ def _messages(node: Any) -> Iterator[BaseMessage]:
 
 def _references(node: Any, path: Path, part: int | None, block: Mapping[Any, Any] | None) -> Iterator[Reference]:
     """Yield the references below a node; `block` is the media part around it, `part` the length of its path."""
-    if isinstance(node, Mapping) and (path and isinstance(path[-1], int)):
-        native = _native(node)
-        part, block = (None, None) if native is None else (len(path), native)
+    if isinstance(node, Mapping):
+        listed = bool(path) and isinstance(path[-1], int)
+        if listed or block is None:
+            part, block = (len(path), node) if _is_part(node, listed=listed) else (None, None)
     for step, child in children(node):
-        if block is not None and isinstance(child, str) and step in _REFERRING_KEYS and _refers(step, child):
+        if block is not None and isinstance(child, str) and _is_referring(step, node) and _refers(step, child):
             kind = _kind(step, child)
             yield Reference((*path, step), part, kind, child, _mime(node, block), _size(block))
         else:
             yield from _references(child, (*path, step), part, block)
 
 
-def _native(node: Mapping[Any, Any]) -> Mapping[Any, Any] | None:
-    """Return the media part that a list element is, or wraps as LangChain wraps what it has no word for."""
-    inner = node.get("value") if node.get("type") == "non_standard" else node
-    return inner if isinstance(inner, Mapping) and (is_media_part(inner) or _is_file_data(inner)) else None
+def _is_part(node: Mapping[Any, Any], *, listed: bool) -> bool:
+    if stands_for_a_part(node, listed=listed):
+        return True
+    node = native_part(node) if listed else node
+    if node.get("type") == "container_upload":
+        return True
+    file_data = node.get("fileData", node.get("file_data"))
+    return file_data is not None and (listed or (len(node) == 1 and isinstance(file_data, Mapping)))
 
 
-def _is_file_data(node: Mapping[Any, Any]) -> bool:
-    return "fileData" in node or "file_data" in node or node.get("type") == "container_upload"
+def _is_referring(step: object, node: Mapping[Any, Any]) -> bool:
+    return step in _REFERRING_KEYS or (step == "id" and node.get("source_type") == "id")
 
 
 def _refers(step: object, text: str) -> bool:
-    return bool(text) and (step in _PROVIDER_FILE_KEYS or (":" in text[:64] and text[:5].lower() != "data:"))
+    """Say whether a text names a place; one without a scheme may be a path, or in some APIs base64, which is long."""
+    if not text or step in _PROVIDER_FILE_KEYS or step == "id":
+        return bool(text)
+    return text[:5].lower() != "data:" and (":" in text[:64] or len(text) <= _MAX_PATH_CHARS)
 
 
 def _kind(step: object, uri: str) -> Kind:
-    if step in _PROVIDER_FILE_KEYS and not uri.startswith("https://"):
+    if (step in _PROVIDER_FILE_KEYS or step == "id") and not uri.startswith("https://"):
         return "provider_file"
     return "google_file_uri" if uri.startswith(_GOOGLE_FILES) else "url"
 

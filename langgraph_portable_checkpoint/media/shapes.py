@@ -23,7 +23,7 @@ UNNAMED_MIN_BYTES: Final = 128
 _MIME: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}")
 
 _BYTES_KEYS: Final = frozenset({"base64", "data", "bytes", "blob", "file_data", "b64_json"})
-_URL_KEYS: Final = frozenset(
+URL_KEYS: Final = frozenset(
     {"url", "uri", "image_url", "audio_url", "video_url", "document_url", "file_url", "file_data", "data"}
 )
 _PART_KEYS: Final = frozenset({"input_audio"})
@@ -38,10 +38,12 @@ MEDIA_PART_TYPES: Final = frozenset(
     {
         "image", "image_url", "input_image", "audio", "audio_url", "input_audio", "output_audio", "video",
         "video_url", "input_video", "file", "input_file", "document", "document_url", "media", "text-plain",
-        "image_generation_call", "computer_screenshot", "resource",
+        "image_generation_call", "computer_screenshot", "resource", "resource_link",
     }
 )  # fmt: skip
 _UNTYPED_PART_KEYS: Final = frozenset({"inline_data", "inlineData", "image", "audio", "video", "document"})
+_SOURCE_TYPE: Final = "base64"
+"""Type of an Anthropic source that stands without its block."""
 
 _FORMATS: Final = {
     "png": "image/png", "jpeg": "image/jpeg", "jpg": "image/jpeg", "gif": "image/gif", "webp": "image/webp",
@@ -83,9 +85,9 @@ def recognise(leaf: str | bytes, enclosing: Enclosing, *, min_bytes: int) -> Fou
     first = head(leaf, encoded)
     seen = sniff(first) if first else None
     if named:
-        return Found(encoded, _declared(encoded, enclosing) or seen or OCTET_STREAM, True) if first else None
+        return Found(encoded, declared_type(encoded.prefix, enclosing) or seen or OCTET_STREAM, True) if first else None
     if encoded.encoding == "data-url":
-        return Found(encoded, _declared(encoded, ()) or OCTET_STREAM, False) if first else None
+        return Found(encoded, declared_type(encoded.prefix, ()) or OCTET_STREAM, False) if first else None
     return Found(encoded, seen, False) if seen or encoded.encoding == "bytes" else None
 
 
@@ -93,6 +95,35 @@ def is_media_part(block: Mapping[Any, Any]) -> bool:
     """Say whether a list element is a part that stands for one medium, so that a placeholder may replace it whole."""
     kind = block.get("type")
     return kind in MEDIA_PART_TYPES if isinstance(kind, str) else not _UNTYPED_PART_KEYS.isdisjoint(block)
+
+
+def native_part(block: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Return what a list element is, or wraps as LangChain wraps what it has no word for."""
+    inner = block.get("value") if block.get("type") == "non_standard" else None
+    return inner if isinstance(inner, Mapping) else block
+
+
+def stands_for_a_part(block: Mapping[Any, Any], *, listed: bool) -> bool:
+    """Say whether a placeholder may replace a dict whole, also where it is no list's element.
+
+    What has no type is a part by its place: only in a list is `{"image": ...}` one, elsewhere it may be a call's
+    arguments, unless it can be nothing else.
+    """
+    if listed:
+        return is_media_part(native_part(block))
+    if isinstance(block.get("type"), str):
+        return block["type"] == _SOURCE_TYPE or is_media_part(block)
+    [(key, inner), *more] = block.items() or [(None, None)]
+    return not more and key in _UNTYPED_PART_KEYS and isinstance(inner, Mapping) and _is_source(inner)
+
+
+def part_around(path: Sequence[object], enclosing: Enclosing) -> int | None:
+    """Say how many steps of a leaf's path lead to the outermost part around it; None where no part is around it."""
+    first = len(path) - len(enclosing)
+    for depth, (_, block) in enumerate(enclosing, start=first):
+        if stands_for_a_part(block, listed=depth > 0 and isinstance(path[depth - 1], int)):
+            return depth
+    return None
 
 
 def placeholder_part(block: Mapping[Any, Any], text: str) -> dict[str, Any]:
@@ -111,7 +142,7 @@ def is_named(encoded: Encoded, enclosing: Enclosing) -> bool:
     key, holder = enclosing[-1]
     parent = enclosing[-2][0] if len(enclosing) > 1 else ""
     if encoded.encoding == "data-url":
-        return key in _URL_KEYS
+        return key in URL_KEYS
     if key in _PART_KEYS or (key == "result" and holder.get("type") == "image_generation_call"):
         return True
     if key not in _BYTES_KEYS or not _TEXT_SOURCES.isdisjoint((_word(holder, "type"), _word(holder, "source_type"))):
@@ -120,9 +151,10 @@ def is_named(encoded: Encoded, enclosing: Enclosing) -> bool:
     return announced or parent in _ANNOUNCING_PARENTS or is_media_part(holder)
 
 
-def _declared(encoded: Encoded, enclosing: Enclosing) -> str | None:
-    if encoded.prefix:
-        return _mime(encoded.prefix[5:].split(";", 1)[0])
+def declared_type(prefix: str, enclosing: Enclosing) -> str | None:
+    """Name the mime type that a data URL's prefix declares, or else the innermost dict that declares one."""
+    if prefix:
+        return _mime(prefix[5:].split(";", 1)[0])
     for _, holder in reversed(enclosing):
         for key in _MIME_KEYS:
             if mime_type := _mime(holder.get(key)):
@@ -130,6 +162,10 @@ def _declared(encoded: Encoded, enclosing: Enclosing) -> str | None:
         if mime_type := _FORMATS.get(_word(holder, "format")):
             return mime_type
     return None
+
+
+def _is_source(inner: Mapping[Any, Any]) -> bool:
+    return "type" not in inner and ("source" in inner or not inner.keys().isdisjoint(_MIME_KEYS))
 
 
 def _word(holder: Mapping[Any, Any], key: str) -> str:

@@ -31,8 +31,8 @@ from langgraph_portable_checkpoint.media.leaves import WORTH_REMEMBERING_BYTES, 
 from langgraph_portable_checkpoint.media.shapes import (
     Enclosing,
     Found,
-    is_media_part,
     is_named,
+    part_around,
     placeholder_part,
     recognise,
 )
@@ -49,6 +49,10 @@ DEFAULT_MIN_BYTES: Final = 2048
 
 Select = Callable[[int, str | None], bool]
 """Decide by size in bytes and mime type (None: bytes that nothing names) whether a leaf is taken out."""
+
+
+Stays = Callable[[str | bytes, Path, Enclosing], None]
+"""Hears of a leaf that stays where it is, with its path and the dicts around it; may raise to refuse the value."""
 
 
 class Punched(NamedTuple):
@@ -68,6 +72,7 @@ def punch(
     min_bytes: int = DEFAULT_MIN_BYTES,
     known: KnownLeaves | None = None,
     home: bytes | None = None,
+    stays: Stays | None = None,
 ) -> Punched:
     """Take media and nested messages out of a value, without changing it.
 
@@ -81,6 +86,7 @@ def punch(
         min_bytes: Smaller leaves are not looked at.
         known: Remembers what long leaves decode to, from one call to the next.
         home: The thread whose media the value's stand-ins become holes for again, without their bytes; others stay.
+        stays: Told of each leaf that was looked at and stays, in order.
 
     Returns:
         The very same object and `()` when nothing was found.
@@ -88,7 +94,7 @@ def punch(
     try:
         if not _may_hold(value, min_bytes):
             return Punched(value, ())
-        walk = _Walk(select, min_bytes, known, home)
+        walk = _Walk(select, min_bytes, known, home, stays)
         return Punched(walk.visit(value, (), ()), tuple(walk.holes))
     except RecursionError:
         return Punched(value, ())
@@ -171,8 +177,11 @@ def _may_hold(node: Any, floor: int) -> bool:
 class _Walk:
     """One pass over a value; collects holes and returns the copy that lacks them."""
 
-    def __init__(self, select: Select, min_bytes: int, known: KnownLeaves | None, home: bytes | None) -> None:
+    def __init__(
+        self, select: Select, min_bytes: int, known: KnownLeaves | None, home: bytes | None, stays: Stays | None
+    ) -> None:
         self.select = select
+        self.stays = stays
         self.known = known
         self.home = home
         self.min_bytes = min_bytes
@@ -210,8 +219,7 @@ class _Walk:
                 changes[step] = visited
 
     def _part_again(self, block: Mapping[Any, Any], standing: Standing, path: Path) -> Any:
-        part = len(path) if path and isinstance(path[-1], int) else None
-        self.holes += [dataclasses.replace(hole, path=path + hole.path, part=part) for hole in standing.holes]
+        self.holes += [dataclasses.replace(hole, path=path + hole.path, part=len(path)) for hole in standing.holes]
         return restored(block, standing)
 
     def _leaf(self, leaf: str | bytes, path: Path, enclosing: Enclosing) -> Any:
@@ -221,20 +229,21 @@ class _Walk:
         if len(leaf) < self.min_bytes:
             return leaf
         found = recognise(leaf, enclosing, min_bytes=self.min_bytes)
-        if found is None or not self.select(found.encoded.size_bytes, found.mime_type):
-            return leaf
-        decoded = self._decoded(leaf, found.encoded)
-        if decoded is None:
-            return leaf
-        self.holes.append(_media_hole(found, decoded, path, enclosing))
-        return None
+        if found is not None and self.select(found.encoded.size_bytes, found.mime_type):
+            decoded = self._decoded(leaf, found.encoded)
+            if decoded is not None:
+                self.holes.append(_media_hole(found, decoded, path, enclosing))
+                return None
+        if self.stays is not None:
+            self.stays(leaf, path, enclosing)
+        return leaf
 
     def _leaf_again(self, leaf: str | bytes, standing: Standing, path: Path, enclosing: Enclosing) -> Any:
         if standing.home != self.home or standing.part is not None:
             return leaf
         (hole,) = standing.holes
         named = is_named(Encoded(hole.encoding, hole.prefix, hole.size_bytes), enclosing)
-        self.holes.append(dataclasses.replace(hole, path=path, part=_part_of(path, enclosing, named=named)))
+        self.holes.append(dataclasses.replace(hole, path=path, part=part_around(path, enclosing) if named else None))
         return None
 
     def _decoded(self, leaf: str | bytes, encoded: Encoded) -> Leaf | None:
@@ -248,15 +257,9 @@ class _Walk:
         return Leaf(leaf, data) if remember is None else remember.add(leaf, data)
 
 
-def _part_of(path: Path, enclosing: Enclosing, *, named: bool) -> int | None:
-    outermost = len(path) - len(enclosing)
-    whole = named and outermost > 0 and isinstance(path[outermost - 1], int) and is_media_part(enclosing[0][1])
-    return outermost if whole else None
-
-
 def _media_hole(found: Found, leaf: Leaf, path: Path, enclosing: Enclosing) -> Hole:
     encoding, prefix, _ = found.encoded
-    part = _part_of(path, enclosing, named=found.named)
+    part = part_around(path, enclosing) if found.named else None
     return Hole("media", path, encoding, prefix, found.mime_type, len(leaf.data), part, leaf.data, leaf=leaf)
 
 

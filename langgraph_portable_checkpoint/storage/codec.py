@@ -63,6 +63,9 @@ class Walk(Protocol):
         What stands for media of the thread `home` becomes holes without data.
         """
 
+    def strip(self, value: Any, home: bytes | None = None) -> Any:
+        """Take out for good what the policy strips: `value` and `reports`. A piece of a value may not say enough."""
+
     def fill(self, value: Any, holes: Sequence[Any], resolve: Callable[[Any], Any]) -> Any:
         """Put them back."""
 

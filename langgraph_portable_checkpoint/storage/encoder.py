@@ -115,7 +115,7 @@ class Encoder:
             MediaTooLargeError: a medium is larger than the policy allows.
         """
         try:
-            return self._value(value, previous or EMPTY, 0)
+            return self._value(self._stripped(value), previous or EMPTY, 0)
         except MediaTooLargeError:
             raise
         except _REFUSALS as error:
@@ -197,6 +197,13 @@ class Encoder:
         taken = self.codec.walk.take_out(value, self.home)
         self._tell([report.to_wire() for report in taken.reports], message_id)
         return taken.value, taken.holes
+
+    def _stripped(self, value: Any) -> Any:
+        if isinstance(value, BaseMessage):
+            return value
+        taken = self.codec.walk.strip(value, self.home)
+        self._tell([report.to_wire() for report in taken.reports], None)
+        return taken.value
 
     def _tell(self, reports: list[dict[str, Any]], message_id: Any) -> None:
         named = {"message": message_id} if type(message_id) is str else {}

@@ -108,6 +108,12 @@ def test_gc_sets_aside_what_no_thread_names(on_server: Cli, server: Room, tmp_pa
     assert on_server("gc", "--media", folder, "--grace-hours", "0.1").code == 2
 
 
+def test_a_media_folder_that_is_a_url_is_refused(on_server: Cli) -> None:
+    ran = on_server("gc", "--media", "s3://bucket/media")
+    assert ran.code == 2
+    assert "--media does not name a folder" in ran.err
+
+
 def test_verify_finds_what_is_wrong_and_nothing_else(
     on_server: Cli, server: Room, two_threads: PortableRedisSaver
 ) -> None:

@@ -42,8 +42,33 @@ def test_every_way_to_refer_is_found(part: Any, kind: str, uri: str, mime_type: 
 
 
 @pytest.mark.parametrize(
+    ("value", "path", "part"),
+    [
+        ({"pic": {"type": "file", "file_id": "f"}}, ("pic", "file_id"), 1),
+        (
+            [{"type": "non_standard", "value": {"type": "file", "file": {"file_id": "f"}}}],
+            (0, "value", "file", "file_id"),
+            1,
+        ),
+        ({"fileData": {"fileUri": "f"}}, ("fileData", "fileUri"), 0),
+        ([{"type": "image", "source_type": "id", "id": "f"}], (0, "id"), 1),
+        ([{"type": "resource_link", "uri": "f"}], (0, "uri"), 1),
+        (
+            {"source": {"image": {"source": {"s3Location": {"uri": "f"}}}}},
+            ("source", "image", "source", "s3Location", "uri"),
+            1,
+        ),
+    ],
+)
+def test_references_are_found_wherever_their_part_stands(value: Any, path: Any, part: int) -> None:
+    [found] = find_references(value)
+    assert (found.path, found.part, found.uri) == (path, part, "f")
+
+
+@pytest.mark.parametrize(
     "part",
     [
+        {"type": "image", "id": "block-1", "base64": ""},
         {"type": "text", "text": GOOGLE, "url": GOOGLE},
         {"type": "tool_call", "args": {"file_id": "f", "url": "https://a"}},
         {"type": "image", "url": "data:image/png;base64,QQ=="},

@@ -447,3 +447,17 @@ def test_hostile_holes_give_a_typed_error_or_a_value(wire: Any, value: Any) -> N
         fill(value, [hole], lambda hole: PNG if hole.kind == "media" else HumanMessage("x"))
     except CorruptRecordError:
         pass
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"pic": PARTS["v1 image"], "n": 1}, PARTS["v1 image"], [{"type": "non_standard", "value": PARTS["v1 image"]}]],
+)
+def test_a_part_that_was_not_read_goes_back_where_it_stood_and_stays_a_part(value: Any) -> None:
+    bare, holes = take_all(value)
+    unread = fill(bare, holes, lambda hole: Missing("[not read]", b"thread"))
+    assert b64(RAW)[:400] not in repr(unread)
+    assert "base64" not in repr(unread)
+    again, put_again = punch(unread, select=lambda size, mime_type: True, home=b"thread")
+    assert [(hole.path, hole.part) for hole in put_again] == [(hole.path, hole.part) for hole in holes]
+    assert same(fill(again, put_again, lambda hole: RAW), value)
