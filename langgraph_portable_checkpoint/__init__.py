@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .serde import DataSerializer
     from .transfer.checking import verify_thread
     from .transfer.copying import acopy_threads, copy_threads
-    from .transfer.histories import adapt_messages, export_thread, import_thread
+    from .transfer.histories import adapt_messages, aexport_thread, aimport_thread, export_thread, import_thread
 
 _HOMES = {
     "PortableRedisSaver": "saver",
@@ -36,6 +36,8 @@ _HOMES = {
     "Export": "dialects.report",
     "Imported": "dialects.report",
     "Loss": "dialects.report",
+    "aexport_thread": "transfer.histories",
+    "aimport_thread": "transfer.histories",
     "export_thread": "transfer.histories",
     "import_thread": "transfer.histories",
     "adapt_messages": "transfer.histories",
@@ -57,6 +59,8 @@ __all__ = [
     "PortableRedisSaver",
     "acopy_threads",
     "adapt_messages",
+    "aexport_thread",
+    "aimport_thread",
     "copy_threads",
     "export_messages",
     "export_thread",

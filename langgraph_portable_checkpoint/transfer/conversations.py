@@ -5,7 +5,7 @@ From our own saver everyday messages come as the envelopes that are stored; with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
@@ -24,6 +24,7 @@ from ..media.stand_ins import stood_for
 from ..saver import PortableRedisSaver
 from ..storage.programs import reading
 from ..storage.programs.spoken import spoken_at
+from .steps import Ask, Moves, Run, drive
 
 INTERRUPT: Final = "__interrupt__"
 RECOVERED: Final = "recovered"
@@ -47,12 +48,19 @@ class _Snapshot:
     parent: RunnableConfig | None
 
 
-_Read = Callable[[Any, RunnableConfig, str | None], _Snapshot]
+_Read = Callable[[Any, RunnableConfig, str | None], Moves[_Snapshot]]
 
 
 def read_conversation(
     source: Any, config: RunnableConfig, channel: str | None, *, full: bool, read_media: bool
 ) -> Found:
+    """Read a thread's conversation with blocking methods; see `conversation`."""
+    return drive(conversation(source, config, channel, full=full, read_media=read_media))
+
+
+def conversation(
+    source: Any, config: RunnableConfig, channel: str | None, *, full: bool, read_media: bool
+) -> Moves[Found]:
     """Read a thread's conversation.
 
     Args:
@@ -69,10 +77,10 @@ def read_conversation(
     read: _Read = _read
     if isinstance(_saver_of(source), PortableRedisSaver):
         read = _read_without_media if not read_media else _read_spoken if _saver_of(source) is source else _read_state
-    head = read(source, config, channel)
+    head = yield from read(source, config, channel)
     pending = _dangling(head.messages) if head.waits else frozenset()
     if full:
-        return Found(_recovered(source, head, channel, read), pending)
+        return Found((yield from _recovered(source, head, channel, read)), pending)
     return Found(head.messages, pending)
 
 
@@ -92,47 +100,51 @@ def _absent(config: RunnableConfig) -> ThreadNotFoundError:
     return ThreadNotFoundError(f"there is no thread {named['thread_id']!r}{at} here. Check the id, prefix and server.")
 
 
-def _read(source: Any, config: RunnableConfig, channel: str | None) -> _Snapshot:
+def _read(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Snapshot]:
     if isinstance(source, BaseCheckpointSaver):
-        found = source.get_tuple(config)
+        found = yield Ask(source, "get_tuple", (config,))
         if found is None:
             raise _absent(config)
         waits = any(name == INTERRUPT for _, name, _ in found.pending_writes or ())
         return _Snapshot(_messages_of(found.checkpoint["channel_values"], channel), waits, found.parent_config)
-    state = source.get_state(config)
+    state = yield Ask(source, "get_state", (config,))
     if state.metadata is None and not state.values:
         raise _absent(config)
     waits = bool(state.interrupts) or _stands_at_breakpoint(source, state.next)
     return _Snapshot(_messages_of(state.values, channel), waits, state.parent_config)
 
 
-def _read_spoken(source: Any, config: RunnableConfig, channel: str | None) -> _Snapshot:
+def _read_spoken(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Snapshot]:
     """Read from our own saver; everyday messages come as the envelopes that are stored."""
-    reads_as_ours = type(source).get_tuple is PortableRedisSaver.get_tuple
-    found = _spoken(source, config, channel, media=True) if reads_as_ours else None
-    if found is not None:
-        return found
-    read = _read(source, config, channel)
-    return replace(read, messages=_with_lost_media(source, config, read.messages, channel=channel))
+    kind = type(source)
+    ours = kind.get_tuple is PortableRedisSaver.get_tuple and kind.aget_tuple is PortableRedisSaver.aget_tuple
+    found = (yield from _spoken(source, config, channel, media=True)) if ours else None
+    return (yield from _read_state(source, config, channel)) if found is None else found
 
 
-def _read_state(source: Any, config: RunnableConfig, channel: str | None) -> _Snapshot:
-    """Read from a graph whose checkpointer is ours."""
-    read = _read(source, config, channel)
-    return replace(read, messages=_with_lost_media(source, config, read.messages, channel=channel))
+def _read_state(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Snapshot]:
+    """Read from a graph whose checkpointer is ours, or from the checkpointer as from any other."""
+    read = yield from _read(source, config, channel)
+    messages = yield from _with_lost_media(source, config, read.messages, channel=channel)
+    return replace(read, messages=messages)
 
 
-def _spoken(saver: PortableRedisSaver, config: RunnableConfig, channel: str | None, *, media: bool) -> _Snapshot | None:
+def _spoken(
+    saver: PortableRedisSaver, config: RunnableConfig, channel: str | None, *, media: bool
+) -> Moves[_Snapshot | None]:
     """Read a stored list of messages; None where the conversation is none, as in a delta channel."""
     named = config["configurable"]
     thread_id, ns, at = named["thread_id"], named["checkpoint_ns"], named.get("checkpoint_id")
-    found = saver._run(spoken_at(saver._core, thread_id, ns, at, channel=channel, media=media))
+    found = yield Run(saver, spoken_at(saver._core, thread_id, ns, at, channel=channel, media=media))
     if found is None:
         raise _absent(config)
     if found.messages is None:
         return None
     parent = config_of(thread_id, ns, found.parent_id) if found.parent_id else None
-    messages = [lift_items(message) if type(message) is dict else message for message in found.messages]
+    messages = [
+        message if isinstance(message, BaseMessage) else lift_items(message)
+        for message in cast(Messages, found.messages)
+    ]
     return _Snapshot(messages, INTERRUPT in found.written, parent)
 
 
@@ -144,14 +156,14 @@ def _stands_at_breakpoint(graph: Any, upcoming: Sequence[str]) -> bool:
     return bool(upcoming) and (named or bool(after))
 
 
-def _read_without_media(source: Any, config: RunnableConfig, channel: str | None) -> _Snapshot:
+def _read_without_media(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Snapshot]:
     """Read messages as they are stored; where they are no stored list (a delta channel), with texts for media."""
     named = config["configurable"]
     saver = _saver_of(source)
-    found = _spoken(saver, config, channel, media=False)
+    found = yield from _spoken(saver, config, channel, media=False)
     if source is saver and found is not None:
         return found
-    told = _read(source, {"configurable": {**named, "media": "none"}}, channel)
+    told = yield from _read(source, {"configurable": {**named, "media": "none"}}, channel)
     if found is not None and len(found.messages) == len(told.messages):
         return replace(told, messages=found.messages)
     return replace(told, messages=[_referring(message) for message in told.messages])
@@ -181,7 +193,9 @@ def _reference_of(block: Block, told: Mapping[str, Hole]) -> Block:
     return cast(Block, {"type": kind, "mime_type": hole.mime_type, "media": media})
 
 
-def _with_lost_media(source: Any, config: RunnableConfig, messages: Messages, *, channel: str | None) -> Messages:
+def _with_lost_media(
+    source: Any, config: RunnableConfig, messages: Messages, *, channel: str | None
+) -> Moves[Messages]:
     """Give messages whose media could not be read as they are stored, so that the export tells what is missing.
 
     Where the conversation is no stored list (a delta channel), they are found by the texts of a read without media.
@@ -191,12 +205,12 @@ def _with_lost_media(source: Any, config: RunnableConfig, messages: Messages, *,
     if view is None or not view.lost or not messages:
         return messages
     program = reading.conversation(saver._core, named["thread_id"], named["checkpoint_ns"], named.get("checkpoint_id"))
-    found = saver._run(program)
+    found = yield Run(saver, program)
     if found is not None and [message.id for message in found.messages] == [_field(each, "id") for each in messages]:
         lost = {at for at, said in enumerate(found.messages) if not view.lost.keys().isdisjoint(_media_of(found, said))}
         stored = {at: _stored_of(found, found.messages[at]) for at in lost}
         return [stored.get(at, message) for at, message in enumerate(messages)]
-    told = _read(source, {"configurable": {**named, "media": "none"}}, channel).messages
+    told = (yield from _read(source, {"configurable": {**named, "media": "none"}}, channel)).messages
     referring = [_referring(message, view.lost.keys()) for message in told]
     if len(told) != len(messages):
         return messages
@@ -258,11 +272,11 @@ def _call_ids(message: BaseMessage | MessageEnvelope) -> list[str | None]:
     return [call["id"] for call in getattr(message, "tool_calls", None) or ()]
 
 
-def _recovered(source: Any, head: _Snapshot, channel: str | None, read: _Read) -> Messages:
+def _recovered(source: Any, head: _Snapshot, channel: str | None, read: _Read) -> Moves[Messages]:
     """Merge the messages of a checkpoint and all of its ancestors, oldest first."""
     merged: dict[str, BaseMessage | MessageEnvelope] = {}
     order: list[str] = []
-    for messages in reversed([*_ancestry(source, head, channel, read)]):
+    for messages in reversed((yield from _ancestry(source, head, channel, read))):
         before: str | None = None
         for message in messages:
             name = _field(message, "id")
@@ -276,15 +290,17 @@ def _recovered(source: Any, head: _Snapshot, channel: str | None, read: _Read) -
     return [_marked(merged[name], lost=name not in kept) for name in order]
 
 
-def _ancestry(source: Any, head: _Snapshot, channel: str | None, read: _Read) -> Iterator[Messages]:
-    """Yield the conversation of a checkpoint and of each ancestor, the oldest last."""
-    at: _Snapshot | None = head
-    while at is not None:
-        yield at.messages
+def _ancestry(source: Any, head: _Snapshot, channel: str | None, read: _Read) -> Moves[list[Messages]]:
+    """Read the conversation of a checkpoint and of each ancestor, the oldest last."""
+    found = [head.messages]
+    at = head
+    while at.parent is not None:
         try:
-            at = read(source, at.parent, channel) if at.parent is not None else None
+            at = yield from read(source, at.parent, channel)
         except ThreadNotFoundError:  # pruned, or never stored
-            at = None
+            break
+        found.append(at.messages)
+    return found
 
 
 def _marked(message: BaseMessage | MessageEnvelope, *, lost: bool) -> MessageEnvelope:

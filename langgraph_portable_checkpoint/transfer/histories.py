@@ -22,8 +22,9 @@ from ..dialects.report import Export, Imported, Loss
 from ..errors import ThreadExistsError
 from ..saver import PortableRedisSaver
 from ..storage.layout import checked_id
-from .conversations import config_of, read_conversation
+from .conversations import config_of, conversation
 from .overwriting import Overwriting
+from .steps import Ask, Compute, Moves, Run, adrive, drive
 
 OnExisting = Literal["refuse", "overwrite"]
 
@@ -58,10 +59,33 @@ def export_thread(
         IncompatibleHistoryError, LossyExportError, UnsupportedPartError, UnknownDialectError: as `export_messages`.
     """
     config = config_of(checked_id("thread_id", thread_id), checkpoint_ns, checkpoint_id)
+    return drive(_exported(source, config, to, channel=channel, full=full, options=options))
+
+
+async def aexport_thread(
+    source: Any,
+    thread_id: str,
+    to: str,
+    *,
+    checkpoint_id: str | None = None,
+    checkpoint_ns: str = "",
+    channel: str | None = None,
+    full: bool = False,
+    **options: Any,
+) -> Export:
+    """Write a thread as a provider's history; see `export_thread`. Reads are awaited; writing runs in a thread."""
+    config = config_of(checked_id("thread_id", thread_id), checkpoint_ns, checkpoint_id)
+    return await adrive(_exported(source, config, to, channel=channel, full=full, options=options))
+
+
+def _exported(
+    source: Any, config: RunnableConfig, to: str, *, channel: str | None, full: bool, options: dict[str, Any]
+) -> Moves[Export]:
     read_media = options.get("resolve_media") is not False
-    found = read_conversation(source, config, channel, full=full, read_media=read_media)
-    pending = frozenset(options.pop("pending", ())) | found.pending
-    return export_messages(found.messages, to, pending=pending, **options)
+    found = yield from conversation(source, config, channel, full=full, read_media=read_media)
+    options = {**options, "pending": frozenset(options.get("pending", ())) | found.pending}
+    made = yield Compute(lambda: export_messages(found.messages, to, **options))
+    return cast(Export, made)
 
 
 def import_thread(
@@ -97,29 +121,75 @@ def import_thread(
         MalformedHistoryError, UnknownDialectError: as `import_messages`; nothing was stored.
     """
     config = config_of(checked_id("thread_id", thread_id), "", None)
-    imported = import_messages(payload, from_, **options)
-    if on_existing == "refuse" and saver.get_tuple(config) is not None:
+    read = _Reading(payload, from_, options)
+    return drive(_imported(saver, config, read, channel=channel, on_existing=on_existing, metadata=metadata))
+
+
+async def aimport_thread(
+    saver: BaseCheckpointSaver[Any],
+    thread_id: str,
+    payload: Any,
+    from_: str = "auto",
+    *,
+    channel: str = "messages",
+    on_existing: OnExisting = "refuse",
+    metadata: dict[str, Any] | None = None,
+    **options: Any,
+) -> Imported:
+    """Make a thread of a provider's history; see `import_thread`. Calls are awaited; reading runs in a thread."""
+    config = config_of(checked_id("thread_id", thread_id), "", None)
+    read = _Reading(payload, from_, options)
+    return await adrive(_imported(saver, config, read, channel=channel, on_existing=on_existing, metadata=metadata))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A payload to be imported, and how."""
+
+    payload: Any
+    dialect: str
+    options: dict[str, Any]
+
+    def __call__(self) -> tuple[Imported, list[BaseMessage]]:
+        imported = import_messages(self.payload, self.dialect, **self.options)
+        return imported, with_ids(imported.messages)
+
+
+def _imported(
+    saver: BaseCheckpointSaver[Any],
+    config: RunnableConfig,
+    read: _Reading,
+    *,
+    channel: str,
+    on_existing: OnExisting,
+    metadata: dict[str, Any] | None,
+) -> Moves[Imported]:
+    imported, messages = yield Compute(read)
+    there = (yield Ask(saver, "get_tuple", (config,))) is not None
+    if on_existing == "refuse" and there:
+        thread_id = config["configurable"]["thread_id"]
         raise ThreadExistsError(f"thread {thread_id!r} already exists. Choose another id, or overwrite it.")
     version = saver.get_next_version(None, None)
-    checkpoint = _checkpoint(channel, with_ids(imported.messages), version)
+    checkpoint = _checkpoint(channel, messages, version)
     whole = cast(CheckpointMetadata, {"source": "update", "step": 0, "parents": {}, **(metadata or {})})
-    _store(saver, config, checkpoint, whole, {channel: version})
-    return imported
+    yield from _store(saver, config, (checkpoint, whole, {channel: version}), there=there)
+    return cast(Imported, imported)
 
 
-def _store(saver: BaseCheckpointSaver[Any], config: RunnableConfig, *args: Any) -> None:
+def _store(
+    saver: BaseCheckpointSaver[Any], config: RunnableConfig, args: tuple[Any, ...], *, there: bool
+) -> Moves[None]:
     """Make the checkpoint all that its thread holds; on a saver of ours an old thread stays until then."""
     thread_id = config["configurable"]["thread_id"]
-    if saver.get_tuple(config) is None:
-        saver.put(config, *args)
-    elif isinstance(saver, PortableRedisSaver):
+    if there and isinstance(saver, PortableRedisSaver):
         over = Overwriting.of(saver, thread_id)
-        before = saver._run(over.begin())
-        over.staged.put(config, *args)
-        saver._run(over.swap(before, checkpoints=1))
-    else:
-        saver.delete_thread(thread_id)
-        saver.put(config, *args)
+        before = yield Run(saver, over.begin())
+        yield Ask(over.staged, "put", (config, *args))
+        yield Run(saver, over.swap(before, checkpoints=1))
+        return
+    if there:
+        yield Ask(saver, "delete_thread", (thread_id,))
+    yield Ask(saver, "put", (config, *args))
 
 
 def _checkpoint(channel: str, messages: list[BaseMessage], version: Any) -> Checkpoint:
