@@ -25,6 +25,9 @@ MESSAGE_KEYS: Final = (
     "status",
 )
 """Keys of an envelope that stand beside the message under `PREFIX`."""
+NAME: Final = "otel"
+_IMPLIED: Final = (("origin", {"api": "otel"}), ("status", "success"))
+"""What reading takes for granted where nothing is said."""
 _UNTOLD: Final = ("type", "raw")
 Part = dict[str, Any]
 
@@ -37,17 +40,55 @@ def write_message(envelope: MessageEnvelope) -> dict[str, Any]:
     message["parts"] = [_answer(envelope, parts)] if role == "tool" else parts
     if envelope.get("name") is not None:
         message["name"] = envelope["name"]
-    kept = {PREFIX + key: value for key in MESSAGE_KEYS if (value := envelope.get(key)) is not None}
+    extras = envelope.get("extras") or {}
+    own = _own_keys(extras, message)
+    if own:
+        envelope = {**envelope, "extras": {key: value for key, value in extras.items() if key != NAME}}
+    told = {key: value for key in MESSAGE_KEYS if (value := envelope.get(key)) is not None}
+    kept = {
+        PREFIX + key: value
+        for key, value in told.items()
+        if (key, value) not in _IMPLIED and (value or key != "extras")
+    }
     if role == "other":
         kept[PREFIX + "role"] = "other"
-    return {**message, **_json(kept)}
+    return {**message, **own, **_json(kept)}
+
+
+def _own_keys(extras: Mapping[str, Any], message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the keys that a message of this dialect had beside ours, to stand where they stood."""
+    own = extras.get(NAME)
+    if not isinstance(own, Mapping) or not message.keys().isdisjoint(own) or any(PREFIX in key for key in own):
+        return {}
+    return own
 
 
 def _answer(envelope: MessageEnvelope, parts: list[Part]) -> Part:
     """A tool's answer: plain text as text, anything else as the list of its parts."""
+    if len(parts) == 1 and _is_spelled_json(envelope["content"][0]):
+        return {
+            "type": "tool_call_response",
+            "id": envelope.get("tool_call_id"),
+            "response": envelope["content"][0]["extras"]["json"],
+        }
     plain = len(parts) == 1 and parts[0].keys() == {"type", "content"} and parts[0]["type"] == "text"
     response = parts[0]["content"] if plain else parts
     return {"type": "tool_call_response", "id": envelope.get("tool_call_id"), "response": response}
+
+
+def _is_spelled_json(block: Block) -> bool:
+    """Tell whether a text is what reading gives for an answer that is JSON and neither a text nor parts."""
+    extras = block.get("extras")
+    if block["type"] != "text" or not isinstance(extras, Mapping) or extras.keys() != {"json"}:
+        return False
+    value = extras["json"]
+    listed = isinstance(value, list) and not all(isinstance(one, Mapping) for one in value)  # else it may be parts
+    plain = listed or isinstance(value, (Mapping, int, float))
+    return (
+        plain
+        and {*block} <= {"type", "text", "extras", "raw"}
+        and json.dumps(value, ensure_ascii=False) == block["text"]
+    )
 
 
 def _write_part(block: Block) -> Part:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from langgraph_portable_checkpoint import export_messages, import_messages
 from langgraph_portable_checkpoint.dialects.base import ExportOptions, ImportOptions
 from langgraph_portable_checkpoint.dialects.bedrock import Bedrock
 from langgraph_portable_checkpoint.dialects.google import Google
@@ -194,3 +195,42 @@ def test_keys_of_ours_in_other_hands_are_refused_or_harmless(messages: list[Any]
             export(dialect, envelopes)
         except IncompatibleHistoryError:
             continue
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "tea",
+        {"ok": True},
+        {},
+        1,
+        2.5,
+        True,
+        False,
+        [1, "a"],
+        {"é": [None, {"x": 1}]},
+    ],
+)
+def test_a_history_of_somebody_else_comes_back_as_it_was(response: Any) -> None:
+    call = {"type": "tool_call", "id": "c", "name": "f", "arguments": {"a": 1}}
+    payload = {
+        "messages": [
+            {"role": "user", "parts": [{"type": "text", "content": "hi"}], "own": {"x": 1}},
+            {"role": "assistant", "parts": [{"type": "text", "content": "yo"}, call], "finish_reason": "tool_call"},
+            {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c", "response": response}]},
+            {"role": "assistant", "parts": [{"type": "text", "content": "done"}], "finish_reason": "stop"},
+        ]
+    }
+    imported = import_messages(payload, "otel")
+    said: Any = imported.messages
+    assert export_messages(imported.envelopes, "otel").payload == payload
+    assert export_messages(said, "otel").payload == payload
+
+
+def test_keys_of_somebody_else_take_no_place_of_ours() -> None:
+    extras = {"otel": {"role": "system", "finish_reason": "stop"}, "own": 1}
+    said: Any = {"v": 1, "role": "user", "content": [{"type": "text", "text": "hi"}], "extras": extras}
+    (message,) = export_messages([said], "otel").payload["messages"]
+    assert message["role"] == "user"
+    (back,) = import_messages({"messages": [message]}, "otel").envelopes
+    assert back["extras"] == extras
