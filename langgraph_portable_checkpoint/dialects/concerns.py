@@ -85,6 +85,12 @@ INVALID_ARGUMENTS: Final = DeclaredLoss(
     when="a call's arguments are no JSON object, or hold an integer beyond 64 bits, which no checkpoint can hold; they "
     "are kept as text, and the call counts as invalid",
 )
+OTHER_ANSWERS: Final = DeclaredLoss(
+    rule="answers",
+    kind="dropped",
+    when="a response holds several answers (`choices`, `candidates`): the first is read, the others are left out",
+)
+IMPORT_LOSSES: Final = (UNKNOWN_PART, INVALID_ARGUMENTS, OTHER_ANSWERS)
 """What any import of a provider's history may report."""
 
 

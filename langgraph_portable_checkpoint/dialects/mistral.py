@@ -26,6 +26,7 @@ from .base import (
     Target,
 )
 from .chat_hosts import IMAGES
+from .chat_read import first_choice
 from .lint.mistral import ID, RULES, TOOL_NAME, Version, lint_messages
 from .mistral_read import API, NAME, read_message
 from .mistral_write import write_messages
@@ -124,7 +125,7 @@ class Mistral:
         problems = Problems(NAME)
         natives, root = history_list(payload, ("messages", "choices"), problems)
         if root == "choices":
-            natives = [choice.get("message") if isinstance(choice, Mapping) else choice for choice in natives[:1]]
+            natives = first_choice(natives, report)
         origin = _origin(payload, options)
         envelopes = [
             read_message(native, f"{root}[{at}]", origin=origin, problems=problems) for at, native in enumerate(natives)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..envelope.model import MessageEnvelope, Origin
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, MediaRule, ReasoningRule, Rule, Target
 from .chat_hosts import CHAT_NAME, HOSTS, SPEAKER, host_of
-from .chat_read import API, NAME, ROLES, read_message
+from .chat_read import API, NAME, ROLES, first_choice, read_message
 from .chat_write import ChatWriter
 from .lint.openai_chat import RULES, lint_messages
 from .models import narrow_media
@@ -131,7 +131,7 @@ class OpenAIChat:
         natives, root = history_list(payload, _LISTS, problems)
         origin = _origin(payload, natives, options)
         if root == "choices":
-            natives = [choice.get("message") if isinstance(choice, Mapping) else choice for choice in natives[:1]]
+            natives = first_choice(natives, report)
         envelopes = [
             read_message(native, f"{root}[{at}]", origin=origin, problems=problems) for at, native in enumerate(natives)
         ]
