@@ -6,12 +6,13 @@ no raw, a block of a list has.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin, Role
-from .problems import Problems
+from .arguments import read_object_call
+from .number_limits import made_of_json
+from .problems import MAX_DEPTH, Problems
 
 NAME: Final = "anthropic"
 API: Final = "messages"
@@ -26,7 +27,8 @@ _CITATION_KEYS: Final[Mapping[str, str]] = {
 
 def read_system(system: Any, *, origin: Origin, problems: Problems) -> list[MessageEnvelope]:
     """Read the `system` parameter: a text or a list of text blocks, as one system message."""
-    if system is None:
+    plain = isinstance(system, str) or made_of_json(system, MAX_DEPTH) or problems.plain(system, "system")
+    if system is None or not plain:
         return []
     content = list(read_content(system, "system", problems))
     return [{"v": ENVELOPE_VERSION, "role": "system", "content": content, "origin": origin}]
@@ -159,14 +161,9 @@ def _redacted(native: Mapping[str, Any]) -> Block | None:
 
 
 def _tool_use(native: Mapping[str, Any]) -> Block | None:
-    args = native.get("input")
     if not isinstance(native.get("id"), str) or not isinstance(native.get("name"), str):
         return None
-    block: Block = {"type": "tool_call", "id": native["id"], "name": native["name"], "args": args}
-    if isinstance(args, dict):
-        return block
-    kept = args if isinstance(args, str) else json.dumps(args, default=str)
-    return {**block, "type": "invalid_tool_call", "args": kept, "error": "input is no object"}
+    return read_object_call(native.get("input"), call_id=native["id"], name=native["name"])
 
 
 def _server_use(native: Mapping[str, Any]) -> Block | None:

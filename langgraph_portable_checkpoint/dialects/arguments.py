@@ -65,6 +65,23 @@ def read_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
     return {"type": "tool_call", "id": call_id, "name": name, "args": args, "arguments": arguments or ""}
 
 
+def read_object_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
+    """Read a call whose arguments are an object; with anything else it becomes an invalid_tool_call with a text."""
+    if isinstance(arguments, dict):
+        return {"type": "tool_call", "id": call_id, "name": name, "args": arguments}
+    kept = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
+    return {"type": "invalid_tool_call", "id": call_id, "name": name, "args": kept, "error": _no_object(arguments)}
+
+
+def _no_object(arguments: Any) -> str:
+    """Say why arguments are none; a text of an object with a long integer is told as what it stands for."""
+    try:
+        args = _parse(arguments)
+    except (ValueError, RecursionError) as error:
+        return BEYOND_64_BITS if str(error) == BEYOND_64_BITS else f"arguments are a {type(arguments).__name__}"
+    return f"arguments are the text of an object of {len(args)} keys, not an object"
+
+
 def tell_invalid(envelopes: Sequence[MessageEnvelope], report: Report) -> None:
     """Report each call of an imported history whose arguments could only be kept as text."""
     for index, envelope in enumerate(envelopes):

@@ -83,7 +83,7 @@ INVALID_ARGUMENTS: Final = DeclaredLoss(
     rule="arguments",
     kind="unresolved",
     when="a call's arguments are no JSON object, or hold an integer beyond 64 bits, which no checkpoint can hold; they "
-    "are kept as text, and the call counts as invalid",
+    "are kept as text, and the call counts as invalid; an `otel` or `langchain` history with such an object is refused",
 )
 OTHER_ANSWERS: Final = DeclaredLoss(
     rule="answers",

@@ -18,6 +18,7 @@ from .chat_read import tell_other_answers
 from .google_cli import contents_of, is_recording
 from .google_parts import Part, answer_blocks, block_of, camel_keys
 from .jsonl import MAX_DEPTH, BadLine, Line, read_lines, too_deep
+from .long_integers import with_text_arguments
 from .number_limits import made_of_json, unfit
 from .report import Report
 
@@ -48,7 +49,9 @@ class Payload:
             return
         self._take(self._objects(self.raw) if isinstance(self.raw, (str, bytes)) else self.raw, "")
         if not plain:
-            self.problems += [f"{path}: {reason}" for path, content in self.contents if (reason := unfit(content))]
+            self.contents = [(path, with_text_arguments(content, NAME)) for path, content in self.contents]
+            whole = [*self.contents, ("system_instruction", self.system)]
+            self.problems += [f"{path}: {reason}" for path, content in whole if (reason := unfit(content))]
         if isinstance(self.system, (dict, Mapping)) and not isinstance(self.system.get("parts", []), list):
             self.problems.append(f"system_instruction.parts: is {type(self.system['parts']).__name__}, not a list")
         if not self.problems and not self.contents and self.system is None:
@@ -216,7 +219,7 @@ class Reader:
         self, number: int, content: Mapping[str, Any], parts: Sequence[Part], facts: Mapping[str, Any]
     ) -> MessageEnvelope:
         blocks = [block_of(part) for part in parts]
-        calls = [block for block in blocks if block["type"] == "tool_call"]
+        calls = [block for block in blocks if block["type"] in ("tool_call", "invalid_tool_call")]
         for index, call in enumerate(calls):
             call.setdefault("id", f"gemini_{number}_{index}")
         self.open = calls
