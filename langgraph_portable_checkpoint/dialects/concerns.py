@@ -49,7 +49,7 @@ CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
     "non_standard": {
         "dropped": "an assistant's block of unknown type that was written for another API",
         "placeholder": "the same in user and tool messages",
-        "downgraded": "a search result in another provider's form becomes its text",
+        "downgraded": "a search result, or a document of texts and images, in another provider's form becomes its text",
     },
     "media": {
         "placeholder": "a part that the target or the model does not take",
