@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from ..envelope.model import Block, MessageEnvelope
-from .concerns import INVALID_ARGUMENTS
+from .concerns import INVALID_ARGUMENTS, REPEATED_KEY
 from .number_limits import BEYOND_64_BITS, INT64
 from .plain_values import is_plain
 from .report import Placed, Report
@@ -95,6 +95,40 @@ def tell_invalid(envelopes: Sequence[MessageEnvelope], report: Report) -> None:
                     action="the call counts as invalid; its arguments are kept as text",
                     detail=f"call {block.get('id')}: {block.get('error')}",
                 )
+
+
+def tell_repeated(envelopes: Sequence[MessageEnvelope], report: Report) -> None:
+    """Report each call of an imported history in the text of whose arguments a key stands twice."""
+    for index, envelope in enumerate(envelopes):
+        if envelope["role"] != "assistant":
+            continue
+        for at, block in enumerate(envelope["content"]):
+            if block["type"] == "tool_call" and "arguments" in block and _repeats(block["arguments"], block["args"]):
+                report.add(
+                    REPEATED_KEY.rule,
+                    REPEATED_KEY.kind,
+                    at=Placed(envelope, index),
+                    path=f"content[{at}].args",
+                    action="a key stood twice in one object: its last value was kept",
+                    detail=f"call {block.get('id')}",
+                )
+
+
+def _repeats(text: str, args: Mapping[str, Any]) -> bool:
+    """Tell whether a key stands twice in one object of the JSON that was read as `args`."""
+    if text.count(":") <= len(args):  # each pair has a colon, so there are no more pairs than the ones that were kept
+        return False
+    found = False
+
+    def pairs(items: list[tuple[str, Any]]) -> None:
+        nonlocal found
+        found = found or len(dict(items)) < len(items)
+
+    try:
+        json.loads(text, object_pairs_hook=pairs)
+    except RecursionError:  # read before, but a frame less deep
+        return False
+    return found
 
 
 def settled_call(block: Block) -> Block:

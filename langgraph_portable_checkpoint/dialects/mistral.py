@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..envelope.model import MessageEnvelope, Origin
+from .arguments import tell_repeated
 from .base import (
     DeclaredLoss,
     ExportOptions,
@@ -131,7 +132,9 @@ class Mistral:
             read_message(native, f"{root}[{at}]", origin=origin, problems=problems) for at, native in enumerate(natives)
         ]
         problems.raise_if_any()
-        return [envelope for envelope in envelopes if envelope is not None]
+        found = [envelope for envelope in envelopes if envelope is not None]
+        tell_repeated(found, report)
+        return found
 
     def recognises(self, payload: Any) -> float:
         """Recognise thinking chunks, and call ids of nine letters and digits."""

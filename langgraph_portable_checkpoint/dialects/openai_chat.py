@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..envelope.model import MessageEnvelope, Origin
+from .arguments import tell_repeated
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, MediaRule, ReasoningRule, Rule, Target
 from .chat_hosts import CHAT_NAME, HOSTS, SPEAKER, host_of
 from .chat_read import API, NAME, ROLES, first_choice, read_message
@@ -136,7 +137,9 @@ class OpenAIChat:
             read_message(native, f"{root}[{at}]", origin=origin, problems=problems) for at, native in enumerate(natives)
         ]
         problems.raise_if_any()
-        return [envelope for envelope in envelopes if envelope is not None]
+        found = [envelope for envelope in envelopes if envelope is not None]
+        tell_repeated(found, report)
+        return found
 
     def recognises(self, payload: Any) -> float:
         """Recognise messages with a role of Chat Completions and none of its neighbours' marks."""
