@@ -30,6 +30,7 @@ from .base import (
 from .chat_hosts import IMAGES
 from .lint.anthropic import ID, RULES, TOOL_NAME, lint_payload
 from .models import narrow_media
+from .native_parts import CONTENT_DOCUMENT
 from .problems import Problems, history_list
 from .report import Placed, Report
 
@@ -60,7 +61,7 @@ BINDING: Final = re.compile(r"fable-(5-[1-9]|[6-9])|(opus|sonnet|haiku)-(5-[5-9]
 """Models that bind thinking to everything before it (A12c)."""
 MID_SYSTEM: Final = re.compile(r"opus-(4-[89]|[5-9])|(sonnet|haiku|fable)-[5-9]")
 """Models that know role system inside messages (A17)."""
-NATIVE_PARTS: Final = frozenset({"container_upload", "search_result", "tool_reference"})
+NATIVE_PARTS: Final = frozenset({"container_upload", "search_result", "tool_reference", CONTENT_DOCUMENT})
 _SOURCES: Final = frozenset({"base64", "url", "file_id"})
 _IMAGE: Final = MediaRule(sources=_SOURCES, mime_types=IMAGES)  # type: ignore[arg-type]  # literals
 _DOCUMENT: Final = MediaRule(sources=_SOURCES, mime_types=("application/pdf",))  # type: ignore[arg-type]  # literals

@@ -6,12 +6,14 @@ no raw, a block of a list has.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin, Role
-from .problems import Problems
+from ..envelope.natives.anthropic import PART_BREAK
+from .arguments import read_object_call
+from .number_limits import made_of_json
+from .problems import MAX_DEPTH, Problems
 
 NAME: Final = "anthropic"
 API: Final = "messages"
@@ -26,7 +28,8 @@ _CITATION_KEYS: Final[Mapping[str, str]] = {
 
 def read_system(system: Any, *, origin: Origin, problems: Problems) -> list[MessageEnvelope]:
     """Read the `system` parameter: a text or a list of text blocks, as one system message."""
-    if system is None:
+    plain = isinstance(system, str) or made_of_json(system, MAX_DEPTH) or problems.plain(system, "system")
+    if system is None or not plain:
         return []
     content = list(read_content(system, "system", problems))
     return [{"v": ENVELOPE_VERSION, "role": "system", "content": content, "origin": origin}]
@@ -159,14 +162,9 @@ def _redacted(native: Mapping[str, Any]) -> Block | None:
 
 
 def _tool_use(native: Mapping[str, Any]) -> Block | None:
-    args = native.get("input")
     if not isinstance(native.get("id"), str) or not isinstance(native.get("name"), str):
         return None
-    block: Block = {"type": "tool_call", "id": native["id"], "name": native["name"], "args": args}
-    if isinstance(args, dict):
-        return block
-    kept = args if isinstance(args, str) else json.dumps(args, default=str)
-    return {**block, "type": "invalid_tool_call", "args": kept, "error": "input is no object"}
+    return read_object_call(native.get("input"), call_id=native["id"], name=native["name"])
 
 
 def _server_use(native: Mapping[str, Any]) -> Block | None:
@@ -222,11 +220,27 @@ def _media(block_type: str, native: Mapping[str, Any]) -> Block | None:
         return {"type": block_type, "base64": data, "mime_type": str(source.get("media_type"))}
     if kind == "text" and isinstance(data, str):
         return {"type": "text-plain", "text": data, "mime_type": "text/plain"}
+    if kind == "content" and (text := _document_text(source.get("content"))) is not None:
+        return {"type": "text-plain", "text": text, "mime_type": "text/plain"}
     if kind == "url" and isinstance(source.get("url"), str):
         return {"type": block_type, "url": source["url"]}
     if kind == "file" and isinstance(source.get("file_id"), str):
         return {"type": block_type, "file_id": source["file_id"]}
     return None
+
+
+def _document_text(content: Any) -> str | None:
+    """Return the text of a document that has its content inside; None where there is more than texts."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list) or not content:
+        return None
+    texts = [part.get("text") if _is_text(part) else None for part in content]
+    return None if None in texts else PART_BREAK.join(map(str, texts))
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, (dict, Mapping)) and part.get("type") == "text" and isinstance(part.get("text"), str)
 
 
 _BLOCKS: Final[Mapping[str, Callable[[Mapping[str, Any]], Block | None]]] = {

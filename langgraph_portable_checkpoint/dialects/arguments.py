@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from ..envelope.model import Block, MessageEnvelope
-from .concerns import INVALID_ARGUMENTS
+from .concerns import INVALID_ARGUMENTS, REPEATED_KEY
 from .number_limits import BEYOND_64_BITS, INT64
 from .plain_values import is_plain
 from .report import Placed, Report
@@ -65,6 +65,23 @@ def read_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
     return {"type": "tool_call", "id": call_id, "name": name, "args": args, "arguments": arguments or ""}
 
 
+def read_object_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
+    """Read a call whose arguments are an object; with anything else it becomes an invalid_tool_call with a text."""
+    if isinstance(arguments, dict):
+        return {"type": "tool_call", "id": call_id, "name": name, "args": arguments}
+    kept = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
+    return {"type": "invalid_tool_call", "id": call_id, "name": name, "args": kept, "error": _no_object(arguments)}
+
+
+def _no_object(arguments: Any) -> str:
+    """Say why arguments are none; a text of an object with a long integer is told as what it stands for."""
+    try:
+        args = _parse(arguments)
+    except (ValueError, RecursionError) as error:
+        return BEYOND_64_BITS if str(error) == BEYOND_64_BITS else f"arguments are a {type(arguments).__name__}"
+    return f"arguments are the text of an object of {len(args)} keys, not an object"
+
+
 def tell_invalid(envelopes: Sequence[MessageEnvelope], report: Report) -> None:
     """Report each call of an imported history whose arguments could only be kept as text."""
     for index, envelope in enumerate(envelopes):
@@ -78,6 +95,40 @@ def tell_invalid(envelopes: Sequence[MessageEnvelope], report: Report) -> None:
                     action="the call counts as invalid; its arguments are kept as text",
                     detail=f"call {block.get('id')}: {block.get('error')}",
                 )
+
+
+def tell_repeated(envelopes: Sequence[MessageEnvelope], report: Report) -> None:
+    """Report each call of an imported history in the text of whose arguments a key stands twice."""
+    for index, envelope in enumerate(envelopes):
+        if envelope["role"] != "assistant":
+            continue
+        for at, block in enumerate(envelope["content"]):
+            if block["type"] == "tool_call" and "arguments" in block and _repeats(block["arguments"], block["args"]):
+                report.add(
+                    REPEATED_KEY.rule,
+                    REPEATED_KEY.kind,
+                    at=Placed(envelope, index),
+                    path=f"content[{at}].args",
+                    action="a key stood twice in one object: its last value was kept",
+                    detail=f"call {block.get('id')}",
+                )
+
+
+def _repeats(text: str, args: Mapping[str, Any]) -> bool:
+    """Tell whether a key stands twice in one object of the JSON that was read as `args`."""
+    if text.count(":") <= len(args):  # each pair has a colon, so there are no more pairs than the ones that were kept
+        return False
+    found = False
+
+    def pairs(items: list[tuple[str, Any]]) -> None:
+        nonlocal found
+        found = found or len(dict(items)) < len(items)
+
+    try:
+        json.loads(text, object_pairs_hook=pairs)
+    except RecursionError:  # read before, but a frame less deep
+        return False
+    return found
 
 
 def settled_call(block: Block) -> Block:

@@ -31,6 +31,7 @@ from .bedrock_read import API, PROVIDER, Reader, problems_of, split_payload
 from .bedrock_write import BLOCK_KEYS, Writer
 from .jsonl import MAX_DEPTH, too_deep
 from .lint.bedrock import RULES, lint_messages
+from .long_integers import with_text_arguments
 from .models import narrow_media
 from .number_limits import made_of_json
 from .report import Placed, Report
@@ -154,6 +155,8 @@ class Bedrock:
         if not plain and too_deep(payload):
             raise MalformedHistoryError(NAME, [f"is nested deeper than {MAX_DEPTH}"])
         system, messages, facts = split_payload(payload)
+        if not plain and isinstance(messages, list):
+            messages = [with_text_arguments(message, NAME) for message in messages]
         problems = problems_of(system, messages, plain=plain)
         if problems:
             raise MalformedHistoryError(NAME, problems)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..envelope.model import Block
+from .arguments import read_object_call
 from .media_parts import bytes_of
 
 Native = dict[str, Any]
@@ -131,13 +132,12 @@ def _guarded(value: Any) -> Block | None:
 def _tool_use(value: Any) -> Block | None:
     if not isinstance(value, (dict, Mapping)) or not isinstance(value.get("name"), str):
         return None
-    server = value.get("type") == "server_tool_use"
-    if not server and not isinstance(value.get("input", {}), dict):
-        return None
-    block: Block = {"type": "server_tool_call" if server else "tool_call", "name": value["name"]}
-    block["args"] = value.get("input", {})
-    if isinstance(value.get("toolUseId"), str):
-        block["id"] = value["toolUseId"]
+    args, call_id = value.get("input", {}), value.get("toolUseId")
+    block = read_object_call(args, call_id=call_id, name=value["name"])
+    if value.get("type") == "server_tool_use":
+        block = {"type": "server_tool_call", "id": call_id, "name": value["name"], "args": args}
+    if not isinstance(call_id, str):
+        del block["id"]
     return block
 
 

@@ -31,6 +31,8 @@ def split_payload(payload: Any) -> tuple[Any, Any, Mapping[str, Any]]:
 def problems_of(system: Any, messages: Any, *, plain: bool) -> list[str]:
     """Say what is wrong with a payload; `plain` where all its values are known to be JSON's."""
     found = [] if system is None or isinstance(system, list) else [f"system: is {type(system).__name__}, not a list"]
+    if not plain and (reason := unfit(system)):
+        found.append(f"system: {reason}")
     if not isinstance(messages, list):
         return [*found, f"messages: is {type(messages).__name__}, not a list"]
     for index, message in enumerate(messages):

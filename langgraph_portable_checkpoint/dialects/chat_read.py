@@ -6,12 +6,14 @@ others write null. Text content that was a plain text has no raw, a part of a li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin, Role
 from .arguments import read_call
+from .concerns import OTHER_ANSWERS
 from .problems import Problems
+from .report import Report
 
 NAME: Final = "openai-chat"
 API: Final = "chat"
@@ -60,6 +62,19 @@ def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) 
     if extras:
         envelope["extras"] = {NAME: extras}
     return envelope
+
+
+def first_choice(choices: Sequence[Any], report: Report) -> list[Any]:
+    """Return the message of a response's first choice, and report the choices that are left out."""
+    tell_other_answers(len(choices) - 1, report, path="choices")
+    return [choice.get("message") if isinstance(choice, (dict, Mapping)) else choice for choice in choices[:1]]
+
+
+def tell_other_answers(count: int, report: Report, *, path: str) -> None:
+    """Report the answers of a response that an import leaves out, if there are any."""
+    if count > 0:
+        rule, kind = OTHER_ANSWERS.rule, OTHER_ANSWERS.kind
+        report.add(rule, kind, action="took the first answer only", path=path, detail=f"{count} more")
 
 
 def _extras(message: Mapping[str, Any], content: list[Block]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn
 
 from ..envelope.model import ENVELOPE_VERSION, MessageEnvelope, Origin
 from ..errors import DialectError, MalformedHistoryError
+from .arguments import tell_repeated
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
 from .codex_exec import EVENTS, ExecReader
 from .jsonl import BadLine, Line, first_objects, read_lines
@@ -84,7 +85,9 @@ class Codex:
         if not any(_is_rollout(line.value) for line in good):
             bad = [f"line {line.number}: {line.reason}" for line in lines if isinstance(line, BadLine)]
             raise MalformedHistoryError(NAME, ["no line is a rollout's record or a stream's event", *bad])
-        return _RolloutReader(options, report).envelopes(good)
+        envelopes = _RolloutReader(options, report).envelopes(good)
+        tell_repeated(envelopes, report)
+        return envelopes
 
     def recognises(self, payload: Any) -> float:
         """Records with a payload, or events with a dotted type, are certain."""

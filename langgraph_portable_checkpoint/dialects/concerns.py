@@ -49,7 +49,7 @@ CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
     "non_standard": {
         "dropped": "an assistant's block of unknown type that was written for another API",
         "placeholder": "the same in user and tool messages",
-        "downgraded": "a search result in another provider's form becomes its text",
+        "downgraded": "a search result, or a document of texts and images, in another provider's form becomes its text",
     },
     "media": {
         "placeholder": "a part that the target or the model does not take",
@@ -83,8 +83,20 @@ INVALID_ARGUMENTS: Final = DeclaredLoss(
     rule="arguments",
     kind="unresolved",
     when="a call's arguments are no JSON object, or hold an integer beyond 64 bits, which no checkpoint can hold; they "
-    "are kept as text, and the call counts as invalid",
+    "are kept as text, and the call counts as invalid; an `otel` or `langchain` history with such an object is refused",
 )
+REPEATED_KEY: Final = DeclaredLoss(
+    rule="arguments",
+    kind="dropped",
+    when="a key stands twice in the JSON text of a call's arguments: its last value counts; the text itself goes back "
+    "as it was where arguments are text",
+)
+OTHER_ANSWERS: Final = DeclaredLoss(
+    rule="answers",
+    kind="dropped",
+    when="a response holds several answers (`choices`, `candidates`): the first is read, the others are left out",
+)
+IMPORT_LOSSES: Final = (UNKNOWN_PART, INVALID_ARGUMENTS, REPEATED_KEY, OTHER_ANSWERS)
 """What any import of a provider's history may report."""
 
 

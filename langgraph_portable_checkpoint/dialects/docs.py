@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 
 from .base import DeclaredLoss, Dialect, ExportOptions
-from .concerns import INVALID_ARGUMENTS, PROFILE_LOSS, UNKNOWN_PART, normaliser_losses
+from .concerns import IMPORT_LOSSES, PROFILE_LOSS, normaliser_losses
 from .integrations import INTEGRATIONS
 from .registry import bundled_names, get_dialect
 from .report import LOSS_KINDS
@@ -85,7 +85,7 @@ def _kinds() -> Iterator[str]:
     yield "## Kinds of losses\n"
     yield from _table(("kind", "meaning"), ((f"`{kind}`", meaning) for kind, meaning in LOSS_KINDS.items()))
     yield f"\nWhatever the target, rule `{PROFILE_LOSS.rule}`, {PROFILE_LOSS.kind}: {PROFILE_LOSS.when}."
-    for loss in (UNKNOWN_PART, INVALID_ARGUMENTS):
+    for loss in IMPORT_LOSSES:
         yield f"\nOn import, rule `{loss.rule}`, {loss.kind}: {loss.when}."
 
 

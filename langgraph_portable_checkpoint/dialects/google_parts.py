@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ..envelope.model import Block
+from .arguments import read_object_call
 from .media_parts import bytes_of
 
 Part = dict[str, Any]
@@ -158,11 +159,10 @@ def _call(native: Mapping[str, Any]) -> Block | None:
     if not isinstance(call, (dict, Mapping)) or not isinstance(call.get("name"), str):
         return None
     args = call.get("args")
-    if args is not None and not isinstance(args, dict):
-        return None
-    block: Block = {"type": "tool_call", "name": call["name"], "args": args or {}}
-    if call.get("id"):
-        block["id"] = str(call["id"])
+    call_id = str(call["id"]) if call.get("id") else None
+    block = read_object_call({} if args is None else args, call_id=call_id, name=call["name"])
+    if call_id is None:
+        del block["id"]
     rest = {key: value for key, value in call.items() if key not in ("id", "name", "args") and value is not None}
     if rest:
         block["extras"] = rest

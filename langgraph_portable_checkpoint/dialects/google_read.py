@@ -14,9 +14,11 @@ from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
 from .base import ImportOptions
+from .chat_read import tell_other_answers
 from .google_cli import contents_of, is_recording
 from .google_parts import Part, answer_blocks, block_of, camel_keys
 from .jsonl import MAX_DEPTH, BadLine, Line, read_lines, too_deep
+from .long_integers import with_text_arguments
 from .number_limits import made_of_json, unfit
 from .report import Report
 
@@ -35,6 +37,8 @@ class Payload:
     facts: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """By path of a content: the response that it came in."""
     problems: list[str] = field(default_factory=list)
+    other_answers: dict[str, int] = field(default_factory=dict)
+    """By path of a response's candidates: how many there are beside the one that is read."""
     left_out: int = 0
     """Messages of a recording that are no part of the conversation."""
 
@@ -45,7 +49,9 @@ class Payload:
             return
         self._take(self._objects(self.raw) if isinstance(self.raw, (str, bytes)) else self.raw, "")
         if not plain:
-            self.problems += [f"{path}: {reason}" for path, content in self.contents if (reason := unfit(content))]
+            self.contents = [(path, with_text_arguments(content, NAME)) for path, content in self.contents]
+            whole = [*self.contents, ("system_instruction", self.system)]
+            self.problems += [f"{path}: {reason}" for path, content in whole if (reason := unfit(content))]
         if isinstance(self.system, (dict, Mapping)) and not isinstance(self.system.get("parts", []), list):
             self.problems.append(f"system_instruction.parts: is {type(self.system['parts']).__name__}, not a list")
         if not self.problems and not self.contents and self.system is None:
@@ -102,29 +108,35 @@ class Payload:
 
     def _take_responses(self, chunks: Sequence[Any], path: str) -> None:
         """Join the chunks of one streamed response into one content."""
-        parts: list[Any] = []
+        facts, answers = self._answers(chunks, path)
+        first = answers[min(answers)] if answers else []
+        parts = [part for candidate in first for part in _parts_of(candidate)]
+        reasons = [candidate["finishReason"] for candidate in first if "finishReason" in candidate]
+        facts |= {"finishReason": reasons[-1]} if reasons else {}
+        if len(answers) > 1:
+            self.other_answers[f"{path}.candidates".lstrip(".")] = len(answers) - 1
+        path = f"{path}.candidates[0].content".lstrip(".")
+        self.facts[path] = facts
+        self._take_content({"role": "model", "parts": parts}, path)
+
+    def _answers(self, chunks: Sequence[Any], path: str) -> tuple[dict[str, Any], dict[int, list[Mapping[str, Any]]]]:
+        """Return what the chunks of a response say beside its answers, and each answer's candidates by its index."""
+        answers: dict[int, list[Mapping[str, Any]]] = {}
         facts: dict[str, Any] = {}
         for index, chunk in enumerate(chunks):
             if not isinstance(chunk, (dict, Mapping)):
                 self.problems.append(f"{path}[{index}]: is {type(chunk).__name__}, not a response")
                 continue
-            facts |= camel_keys(chunk)
-            candidates = facts.get("candidates")
+            keys = camel_keys(chunk)
+            facts |= keys
+            candidates = keys.get("candidates")
             if candidates is not None and not isinstance(candidates, list):
                 self.problems.append(f"{path}[{index}].candidates: is {type(candidates).__name__}, not a list")
                 continue
-            candidate = candidates[0] if candidates else None
-            content = candidate.get("content") if isinstance(candidate, (dict, Mapping)) else None
-            if isinstance(content, (dict, Mapping)) and isinstance(content.get("parts"), list):
-                parts += content["parts"]
-            facts |= {
-                key: candidate[key]
-                for key in ("finishReason",)
-                if isinstance(candidate, (dict, Mapping)) and key in candidate
-            }
-        path = f"{path}.candidates[0].content".lstrip(".")
-        self.facts[path] = facts
-        self._take_content({"role": "model", "parts": parts}, path)
+            for at, candidate in enumerate(candidates or ()):
+                if isinstance(candidate, (dict, Mapping)):
+                    answers.setdefault(_answer_index(candidate, at), []).append(candidate)
+        return facts, answers
 
     def _take_content(self, content: Mapping[str, Any], path: str) -> None:
         role, parts = content.get("role"), content.get("parts")
@@ -137,6 +149,18 @@ class Payload:
             if not isinstance(part, (Mapping, str)):
                 self.problems.append(f"{path}.parts[{index}]: is {type(part).__name__}, not a part")
         self.contents.append((path, content))
+
+
+def _answer_index(candidate: Mapping[str, Any], at: int) -> int:
+    """Tell which of several answers a candidate is part of: a streamed chunk may hold any of them."""
+    index = candidate.get("index")
+    return index if type(index) is int else at
+
+
+def _parts_of(candidate: Mapping[str, Any]) -> Sequence[Any]:
+    content = candidate.get("content")
+    parts = content.get("parts") if isinstance(content, (dict, Mapping)) else None
+    return parts if isinstance(parts, list) else ()
 
 
 _CONTENT_KEYS: Final = frozenset({"role", "parts"})
@@ -158,6 +182,8 @@ class Reader:
     def envelopes(self, payload: Payload) -> Iterator[MessageEnvelope]:
         if payload.left_out:
             self.report.add("G1", "dropped", action=f"left out {payload.left_out} messages of the tool itself")
+        for path, count in payload.other_answers.items():
+            tell_other_answers(count, self.report, path=path)
         if payload.system is not None:
             yield from self._system(payload.system)
         for number, (path, content) in enumerate(payload.contents):
@@ -193,7 +219,7 @@ class Reader:
         self, number: int, content: Mapping[str, Any], parts: Sequence[Part], facts: Mapping[str, Any]
     ) -> MessageEnvelope:
         blocks = [block_of(part) for part in parts]
-        calls = [block for block in blocks if block["type"] == "tool_call"]
+        calls = [block for block in blocks if block["type"] in ("tool_call", "invalid_tool_call")]
         for index, call in enumerate(calls):
             call.setdefault("id", f"gemini_{number}_{index}")
         self.open = calls

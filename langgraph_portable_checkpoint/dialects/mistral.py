@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..envelope.model import MessageEnvelope, Origin
+from .arguments import tell_repeated
 from .base import (
     DeclaredLoss,
     ExportOptions,
@@ -26,6 +27,7 @@ from .base import (
     Target,
 )
 from .chat_hosts import IMAGES
+from .chat_read import first_choice
 from .lint.mistral import ID, RULES, TOOL_NAME, Version, lint_messages
 from .mistral_read import API, NAME, read_message
 from .mistral_write import write_messages
@@ -124,13 +126,15 @@ class Mistral:
         problems = Problems(NAME)
         natives, root = history_list(payload, ("messages", "choices"), problems)
         if root == "choices":
-            natives = [choice.get("message") if isinstance(choice, Mapping) else choice for choice in natives[:1]]
+            natives = first_choice(natives, report)
         origin = _origin(payload, options)
         envelopes = [
             read_message(native, f"{root}[{at}]", origin=origin, problems=problems) for at, native in enumerate(natives)
         ]
         problems.raise_if_any()
-        return [envelope for envelope in envelopes if envelope is not None]
+        found = [envelope for envelope in envelopes if envelope is not None]
+        tell_repeated(found, report)
+        return found
 
     def recognises(self, payload: Any) -> float:
         """Recognise thinking chunks, and call ids of nine letters and digits."""

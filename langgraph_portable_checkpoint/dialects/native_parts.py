@@ -15,11 +15,20 @@ from typing import Any, Final
 from ..envelope.model import Block
 from .base import without_raw
 from .bedrock_blocks import block_of
+from .media_parts import placeholder
 from .responses_items import OUTPUTS
 from .responses_read import answer_blocks
 
 MARKERS: Final = frozenset({"cachePoint"})
 """Kinds that only steer the provider: nothing stands in for them elsewhere."""
+CONTENT_DOCUMENT: Final = "document.content"
+"""An Anthropic document that holds texts and images inside."""
+_PARTS: Final = ("text", "image")
+_TOLD: Final[Mapping[str, tuple[str, ...]]] = {
+    "search_result": ("title", "source"),
+    CONTENT_DOCUMENT: ("title", "context"),
+}
+"""Kinds that have a text, and the keys beside their content that a model reads too."""
 _CONVERSE: Final = frozenset({"json", "guardContent", "searchResult", "image", "document", "video", "audio"})
 
 
@@ -31,6 +40,8 @@ def kind_of(value: Any) -> str:
     """
     if not isinstance(value, Mapping):
         return type(value).__name__
+    if value.get("type") == "document" and _content_of(value):
+        return CONTENT_DOCUMENT
     return str(value["type"]) if "type" in value else ", ".join(map(str, value))
 
 
@@ -43,15 +54,38 @@ def neutral_form(value: Any) -> list[Block]:
 
 
 def told_text(value: Any) -> str:
-    """Return what a model reads of an Anthropic search result; "" for any other part."""
-    if kind_of(value) != "search_result" or not isinstance(value.get("content"), list):
+    """Return what a model reads of an Anthropic search result, or of a document of parts; "" for any other part."""
+    kind = kind_of(value)
+    if kind not in _TOLD:
         return ""
-    head = [value[key] for key in ("title", "source") if isinstance(value.get(key), str)]
-    return "\n".join([*head, *_texts(value["content"])])
+    parts = _content_of(value) if kind == CONTENT_DOCUMENT else value.get("content")
+    if not isinstance(parts, list):
+        return ""
+    head = [value[key] for key in _TOLD[kind] if isinstance(value.get(key), str)]
+    return "\n".join([*head, *_texts(parts)])
+
+
+def _content_of(document: Mapping[str, Any]) -> list[Any]:
+    """Return the parts that an Anthropic document holds inside; none where it holds anything else."""
+    source = document.get("source")
+    parts = source.get("content") if isinstance(source, Mapping) and source.get("type") == "content" else None
+    known = isinstance(parts, list) and all(isinstance(part, Mapping) and part.get("type") in _PARTS for part in parts)
+    return parts if known and isinstance(parts, list) else []
 
 
 def _texts(parts: list[Any]) -> list[str]:
-    return [part["text"] for part in parts if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
+    """Return the texts of parts; an image is named where it stood."""
+    named = [placeholder({"type": "image"})["text"] if _is_image(part) else _text_of(part) for part in parts]
+    return [text for text in named if text is not None]
+
+
+def _is_image(part: Any) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "image"
+
+
+def _text_of(part: Any) -> str | None:
+    text = part.get("text") if isinstance(part, Mapping) else None
+    return text if isinstance(text, str) else None
 
 
 def _converse(value: Mapping[str, Any]) -> list[Block]:

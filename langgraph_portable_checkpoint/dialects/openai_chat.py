@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..envelope.model import MessageEnvelope, Origin
+from .arguments import tell_repeated
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, MediaRule, ReasoningRule, Rule, Target
 from .chat_hosts import CHAT_NAME, HOSTS, SPEAKER, host_of
-from .chat_read import API, NAME, ROLES, read_message
+from .chat_read import API, NAME, ROLES, first_choice, read_message
 from .chat_write import ChatWriter
 from .lint.openai_chat import RULES, lint_messages
 from .models import narrow_media
@@ -131,12 +132,14 @@ class OpenAIChat:
         natives, root = history_list(payload, _LISTS, problems)
         origin = _origin(payload, natives, options)
         if root == "choices":
-            natives = [choice.get("message") if isinstance(choice, Mapping) else choice for choice in natives[:1]]
+            natives = first_choice(natives, report)
         envelopes = [
             read_message(native, f"{root}[{at}]", origin=origin, problems=problems) for at, native in enumerate(natives)
         ]
         problems.raise_if_any()
-        return [envelope for envelope in envelopes if envelope is not None]
+        found = [envelope for envelope in envelopes if envelope is not None]
+        tell_repeated(found, report)
+        return found
 
     def recognises(self, payload: Any) -> float:
         """Recognise messages with a role of Chat Completions and none of its neighbours' marks."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, MessageEnvelope, Origin
+from .arguments import tell_repeated
 from .base import (
     DeclaredLoss,
     ExportOptions,
@@ -145,6 +146,7 @@ class OpenAIResponses:
         for at, native in enumerate(natives):
             reader.read(native, f"{root}[{at}]")
         problems.raise_if_any()
+        tell_repeated(reader.envelopes, report)
         return reader.envelopes
 
     def recognises(self, payload: Any) -> float:

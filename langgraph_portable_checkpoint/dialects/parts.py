@@ -16,7 +16,7 @@ from .arguments import is_sendable, settled_call
 from .base import ExportOptions, Target, without_raw
 from .ids import NameMap
 from .media_parts import MEDIA_PARTS, MediaFitter, placeholder
-from .native_parts import MARKERS, kind_of, neutral_form, told_text
+from .native_parts import CONTENT_DOCUMENT, MARKERS, kind_of, neutral_form, told_text
 from .pairing import CALL_TYPES, with_content
 from .reasoning import Replay, origin_of
 from .report import LossKind, Placed, Report, Spot
@@ -244,7 +244,8 @@ class Parts:
 
     def _told(self, text: str, kind: str, placed: Placed, path: str) -> list[Block]:
         self.replay.broken = True
-        self.lose("non_standard", "downgraded", placed, path, action="a search result became its text", detail=kind)
+        what = "document" if kind == CONTENT_DOCUMENT else "search result"
+        self.lose("non_standard", "downgraded", placed, path, action=f"a {what} became its text", detail=kind)
         return self.text({"type": "text", "text": text}, placed, path)
 
     def _unknown(self, kind: str, placed: Placed, path: str) -> list[Block]:
@@ -267,6 +268,8 @@ class Parts:
             self.replay.broken = True
             return [block]
         found = self.media.fit(block, placed, path)
+        if found and found[0]["type"] == "text":
+            found = self.text(found[0], placed, path)
         if [other["type"] for other in found] != [block["type"]]:
             self.replay.broken = True
         return found

@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any, Final
 
 from ..errors import MalformedHistoryError
+from .long_integers import with_text_arguments
 from .number_limits import BEYOND_64_BITS, INT64, LEAVES, NOT_FINITE, made_of_json
 
 MAX_DEPTH: Final = 200
@@ -36,10 +37,14 @@ class Problems:
         return None
 
     def plain_mapping(self, value: Any, path: str) -> Mapping[str, Any] | None:
-        """Return the value if it is a JSON object that holds nothing but JSON (`plain`), else record what is wrong."""
+        """Return the value if it is a JSON object that holds nothing but JSON (`plain`), else record what is wrong.
+
+        Arguments of calls that hold an integer beyond 64 bits come back as their JSON text.
+        """
         if type(value) is dict and made_of_json(value, MAX_DEPTH):
             return value
         found = self.mapping(value, path)
+        found = with_text_arguments(found, self.dialect)
         return found if found is not None and self.plain(found, path) else None
 
     def text(self, value: Any, path: str) -> str | None:

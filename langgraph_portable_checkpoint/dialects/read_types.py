@@ -12,6 +12,7 @@ from typing import Any, Final
 from ..envelope.entries import well_typed
 from ..envelope.model import MessageEnvelope
 from ..errors import MalformedHistoryError
+from .number_limits import INT64
 
 _ROLES: Final = frozenset({"system", "user", "assistant", "tool", "other"})
 _TEXT: Final = (str, type(None))
@@ -78,11 +79,15 @@ def _texts(origin: Mapping[str, Any]) -> bool:
 
 
 def _counts(usage: Mapping[str, Any]) -> bool:
-    """True if usage holds numbers, or tables of numbers."""
+    """True if usage holds numbers that a checkpoint can hold, or tables of them."""
     return all(
-        type(one) is int or (type(one) is dict and all(type(inner) is int for inner in one.values()))
+        _is_count(one) or (type(one) is dict and all(_is_count(inner) for inner in one.values()))
         for one in usage.values()
     )
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value in INT64
 
 
 def _shape(value: Mapping[str, Any], kind: str = "") -> tuple[Any, ...]:
@@ -96,7 +101,7 @@ def _message(envelope: Mapping[str, Any], index: int) -> Iterator[str]:
         return
     _remember(_shape(envelope))
     if not _counts(envelope.get("usage", {})):
-        yield f"message {index} usage: holds what is no number of tokens"
+        yield f"message {index} usage: holds what is no number of tokens, or one beyond 64 bits"
     if not _texts(envelope.get("origin", {})):
         yield f"message {index} origin: holds what is no text"
     if envelope["role"] not in _ROLES:

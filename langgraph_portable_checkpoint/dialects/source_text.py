@@ -32,6 +32,7 @@ def read_payload(payload: Any, dialect: str, *, report: Report) -> Any:
         payload = _decoded(bytes(payload), dialect)
     if not isinstance(payload, str):
         return payload
+    payload = payload.removeprefix("\ufeff")  # a file's mark of its encoding, where it was read without heed to that
     if len(payload) > MAX_CHARS:
         raise MalformedHistoryError(dialect, [f"the text has more than {MAX_CHARS} characters"])
     try:

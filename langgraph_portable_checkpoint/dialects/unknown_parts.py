@@ -13,6 +13,7 @@ from typing import Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import MalformedHistoryError
 from .concerns import UNKNOWN_PART
+from .native_parts import CONTENT_DOCUMENT, kind_of
 from .report import Placed, Report
 from .responses_items import USER_ITEMS
 
@@ -22,7 +23,7 @@ _KEYED: Final = frozenset({"google", "bedrock"})
 _KEPT: Final[Mapping[str, frozenset[str]]] = {
     "openai-responses": USER_ITEMS
     | {"compaction", "context_compaction", "mcp_list_tools", "mcp_approval_request", "program_output"},
-    "anthropic": frozenset({"compaction", "container_upload", "search_result", "tool_reference"}),
+    "anthropic": frozenset({"compaction", "container_upload", "search_result", "tool_reference", CONTENT_DOCUMENT}),
     "bedrock": frozenset({"cachePoint", "guardContent", "citationsContent", "toolAddition", "toolRemoval"}),
 }
 """Kinds without a neutral place that a dialect knows all the same."""
@@ -88,18 +89,10 @@ def _parts(envelopes: Sequence[MessageEnvelope], dialect: str) -> Iterator[_Unkn
         for at, block in enumerate(envelope["content"]):
             if block["type"] != "non_standard":
                 continue
-            kind = _kind(block)
+            kind = kind_of(block.get("value"))
             if kind not in _KEPT.get(dialect, ()):
                 foreign = _is_foreign(block, dialect)
                 yield _Unknown(placed=Placed(envelope, index), path=f"content[{at}]", kind=kind, foreign=foreign)
-
-
-def _kind(block: Block) -> str:
-    """Name what a part says it is: its type, or its only key."""
-    value = block.get("value")
-    if not isinstance(value, (dict, Mapping)):
-        return type(value).__name__
-    return str(value["type"]) if "type" in value else ", ".join(str(key) for key in value)
 
 
 def _is_foreign(block: Block, dialect: str) -> bool:

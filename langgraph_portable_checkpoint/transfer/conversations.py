@@ -5,7 +5,7 @@ From our own saver everyday messages come as the envelopes that are stored; with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
@@ -72,7 +72,7 @@ def conversation(
 
     Raises:
         ThreadNotFoundError: there is no such checkpoint.
-        IncompatibleHistoryError: the channel holds no messages.
+        IncompatibleHistoryError: the channel holds no messages, or there is no such channel.
     """
     read: _Read = _read
     if isinstance(_saver_of(source), PortableRedisSaver):
@@ -106,12 +106,15 @@ def _read(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Sn
         if found is None:
             raise _absent(config)
         waits = any(name == INTERRUPT for _, name, _ in found.pending_writes or ())
-        return _Snapshot(_messages_of(found.checkpoint["channel_values"], channel), waits, found.parent_config)
+        known = found.checkpoint["channel_versions"]
+        messages = _messages_of(found.checkpoint["channel_values"], channel, known=known)
+        return _Snapshot(messages, waits, found.parent_config)
     state = yield Ask(source, "get_state", (config,))
     if state.metadata is None and not state.values:
         raise _absent(config)
     waits = bool(state.interrupts) or _stands_at_breakpoint(source, state.next)
-    return _Snapshot(_messages_of(state.values, channel), waits, state.parent_config)
+    messages = _messages_of(state.values, channel, known=getattr(source, "channels", ()))
+    return _Snapshot(messages, waits, state.parent_config)
 
 
 def _read_spoken(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Snapshot]:
@@ -227,9 +230,30 @@ def _stored_of(found: reading.Conversation, said: TurnMessage) -> MessageEnvelop
     return reading.envelope_of(found.decoder, said.ref, said.id, media=False)
 
 
-def _messages_of(values: Any, channel: str | None) -> Messages:
+class _NoChannelError(IncompatibleHistoryError):
+    """A checkpoint has no channel of the name that was asked for."""
+
+    def __init__(self, channel: str, known: Iterable[str]) -> None:
+        named = [name for name in known if name == _ROOT or not name.startswith(_INNER)]
+        super().__init__(
+            f"there is no channel {channel!r}; there are {', '.join(map(repr, named)) or 'none'}",
+            turn=None,
+            fix="Name the one that holds the conversation (channel=...), or none for the first list of messages.",
+        )
+
+
+_ROOT: Final = "__root__"
+_INNER: Final = ("__", "branch:")
+"""How the channels begin that LangGraph makes for itself."""
+
+
+def _messages_of(values: Any, channel: str | None, *, known: Iterable[str]) -> Messages:
+    """Return a channel's messages; `known` names channels that may have no value yet."""
     if not isinstance(values, dict):
-        values = {"__root__": values}
+        values = {_ROOT: values}
+    every = dict.fromkeys([*values, *known])
+    if channel is not None and channel not in every:
+        raise _NoChannelError(channel, every)
     names = [channel] if channel is not None else ["messages", *values]
     for name in names:
         value = values.get(name)
@@ -297,7 +321,7 @@ def _ancestry(source: Any, head: _Snapshot, channel: str | None, read: _Read) ->
     while at.parent is not None:
         try:
             at = yield from read(source, at.parent, channel)
-        except ThreadNotFoundError:  # pruned, or never stored
+        except (ThreadNotFoundError, _NoChannelError):  # pruned, never stored, or from before the channel was
             break
         found.append(at.messages)
     return found

@@ -38,8 +38,11 @@ def history_of(dialect: str, value: Any) -> Any:
 
 @pytest.mark.parametrize("dialect", TARGETS)
 def test_an_import_refuses_them_with_their_place(dialect: str) -> None:
+    beside = [{**message, "beside": {"n": BIG}} for message in history_of(dialect, 1)]
+    if dialect == "bedrock":
+        beside = [{"role": "user", "content": [{"text": "q", "beside": BIG}]}]
     with pytest.raises(MalformedHistoryError, match=r"\[0\].*beyond 64 bits"):
-        import_messages(history_of(dialect, BIG), dialect)
+        import_messages(beside, dialect)
     with pytest.raises(MalformedHistoryError, match="deeper than 200"):
         import_messages(history_of(dialect, nested(3000)), dialect)
     assert import_messages(history_of(dialect, 2**63 - 1), dialect).messages
@@ -76,6 +79,83 @@ def test_an_import_tells_of_arguments_that_it_keeps_as_text(arguments: str) -> N
         ("arguments", "unresolved", 1, "content[0].args")
     ]
     assert imported.messages[1].invalid_tool_calls[0]["args"] == arguments  # type: ignore[attr-defined]
+
+
+SPELLING = tuple(target for target in TARGETS if target != "otel")
+
+
+@pytest.mark.parametrize("dialect", SPELLING)
+def test_an_import_keeps_objects_of_arguments_with_long_integers_as_text(dialect: str) -> None:
+    imported = import_messages(history_of(dialect, BIG), dialect)
+    (call,) = imported.messages[0].invalid_tool_calls  # type: ignore[attr-defined]
+    assert (call["name"], call["args"]) == ("f", SPELLED)
+    assert [(one.rule, one.kind, one.path) for one in imported.report] == [
+        ("arguments", "unresolved", "content[0].args")
+    ]
+    assert "beyond 64 bits" in imported.report[0].detail
+
+
+@pytest.mark.parametrize("dialect", SPELLING)
+@pytest.mark.parametrize("target", ["openai-chat", "anthropic", "google", "bedrock"])
+def test_calls_with_such_objects_are_answered_and_go_on(dialect: str, target: str) -> None:
+    call = import_messages(history_of(dialect, BIG), dialect).messages[0]
+    told = ToolMessage("r", tool_call_id=call.invalid_tool_calls[0]["id"])  # type: ignore[attr-defined]
+    export = export_messages([HumanMessage("q"), call, told], target)
+    spelled = SPELLED if target == "openai-chat" else {"invalid_arguments": SPELLED}
+    assert json.dumps(spelled) in json.dumps(export.payload)
+    assert "dropped" not in {loss.kind for loss in export.report}
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "google", "bedrock"])
+def test_arguments_that_are_no_object_make_an_invalid_call(dialect: str) -> None:
+    payload = json.loads(json.dumps(history_of(dialect, "here")).replace('{"n": "here"}', "[1]"))
+    imported = import_messages(payload, dialect)
+    assert imported.messages[0].invalid_tool_calls[0]["args"] == "[1]"  # type: ignore[attr-defined]
+    assert [one.rule for one in imported.report] == ["arguments"]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "payload"),
+    [
+        (
+            "google",
+            {"candidates": [{"content": {"parts": [{"text": "a"}]}}], "usageMetadata": {"promptTokenCount": BIG}},
+        ),
+        (
+            "bedrock",
+            {
+                "output": {"message": {"role": "assistant", "content": [{"text": "a"}]}},
+                "stopReason": "end_turn",
+                "usage": {"inputTokens": BIG},
+            },
+        ),
+    ],
+)
+def test_counts_of_tokens_that_no_checkpoint_holds_are_refused(dialect: str, payload: Any) -> None:
+    with pytest.raises(MalformedHistoryError, match=r"message 0 usage: .*beyond 64 bits"):
+        import_messages(payload, dialect)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "payload"),
+    [
+        (
+            "google",
+            {"systemInstruction": {"parts": [{"text": "s", "n": BIG}]}, "contents": [{"parts": [{"text": "q"}]}]},
+        ),
+        (
+            "bedrock",
+            {"system": [{"text": "s", "n": BIG}], "messages": [{"role": "user", "content": [{"text": "q"}]}]},
+        ),
+        (
+            "anthropic",
+            {"system": [{"type": "text", "text": "s", "n": BIG}], "messages": [{"role": "user", "content": "q"}]},
+        ),
+    ],
+)
+def test_system_instructions_that_no_checkpoint_holds_are_refused(dialect: str, payload: Any) -> None:
+    with pytest.raises(MalformedHistoryError, match=r"system.*beyond 64 bits"):
+        import_messages(payload, dialect)
 
 
 def test_an_import_of_integers_of_64_bits_has_nothing_to_tell() -> None:

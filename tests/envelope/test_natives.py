@@ -48,6 +48,30 @@ KNOWN: dict[str, tuple[Any, dict[str, Any]]] = {
         {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "hi"}, "title": "t"},
         {"type": "text-plain", "text": "hi", "mime_type": "text/plain", "title": "t"},
     ),
+    "document of a text": (
+        {
+            "type": "document",
+            "source": {"type": "content", "content": "hi"},
+            "title": "t",
+            "citations": {"enabled": True},
+        },
+        {"type": "text-plain", "text": "hi", "mime_type": "text/plain", "title": "t"},
+    ),
+    "document of texts": (
+        {
+            "type": "document",
+            "source": {
+                "type": "content",
+                "content": [
+                    {"type": "text", "text": "a\nb"},
+                    {"type": "text", "text": ""},
+                    {"type": "text", "text": "ç"},
+                ],
+            },
+            "context": "c",
+        },
+        {"type": "text-plain", "text": "a\nb\n\nç", "mime_type": "text/plain", "context": "c"},
+    ),
     "data URL": (
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "detail": "low"}},
         {"type": "image", "mime_type": "image/png", "base64": "AAAA", "detail": "low"},

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from langgraph_portable_checkpoint.envelope.natives.calls import call_kinds
 from langgraph_portable_checkpoint.envelope.natives.kind import Kind, Native, table_kind
-from langgraph_portable_checkpoint.envelope.natives.standard import call_block, reasoning_block
+from langgraph_portable_checkpoint.envelope.natives.standard import call_block, reasoning_block, text_block
 
 THINKING: Final = table_kind(
     "thinking",
@@ -86,11 +86,59 @@ def _source_kinds(native: str, neutral: str) -> tuple[Kind, ...]:
     return both if native != "document" else (*both, kind("text", text, to="text-plain"))
 
 
+def _joined_texts(block: dict[str, Any]) -> dict[str, Any] | None:
+    """Join the texts of a document; `extras.lengths` tells where each ends. Parts that say more are no texts."""
+    parts = block["extras"]["lengths"]
+    if not isinstance(parts, list) or not parts or not all(map(_is_bare_text, parts)):
+        return None
+    lengths = [len(part["text"]) for part in parts]
+    text = PART_BREAK.join([part["text"] for part in parts])
+    return {**block, "text": text, "extras": {**block["extras"], "lengths": lengths}}
+
+
+def _is_bare_text(part: Any) -> bool:
+    bare = isinstance(part, dict) and part.keys() == {"type", "text"}
+    return bare and part["type"] == "text" and isinstance(part["text"], str)
+
+
+def _parted_texts(block: dict[str, Any]) -> dict[str, Any]:
+    parts: list[dict[str, str]] = []
+    start = 0
+    for length in block["extras"]["lengths"]:
+        parts.append({"type": "text", "text": block["text"][start : start + length]})
+        start += length + len(PART_BREAK)
+    return {**block, "extras": {**block["extras"], "lengths": parts}}
+
+
+PART_BREAK: Final = "\n"
+"""What stands between the texts of a document where they are read as one."""
+_OF_CONTENT: Final = {"type": "document", "source.type": "content"}
+_PLAIN: Final = {"mime_type": "text/plain"}
+TEXT_CONTENT: Final = table_kind(
+    "document.content",
+    "text-plain",
+    constants=_OF_CONTENT,
+    fields={"source.content": "text", "title": "title", "context": "context"},
+    fixed=_PLAIN,
+    accepts=text_block,
+)
+PARTED_CONTENT: Final = table_kind(
+    "document.parts",
+    "text-plain",
+    constants=_OF_CONTENT,
+    fields={"source.content": "extras.lengths", "title": "title", "context": "context"},
+    fixed=_PLAIN,
+    after_read=_joined_texts,
+    before_write=_parted_texts,
+)
+"""A document of several texts, each of which a citation may name."""
+
+
 def _nested_only(kind: Kind) -> Kind:
     """Refuse a source with keys beside the ones of its kind: `write` could not bring them back."""
 
     def read(native: Native) -> dict[str, Any] | None:
-        known = {"type", "media_type", "data", "url", "file_id"}
+        known = {"type", "media_type", "data", "url", "file_id", "content"}
         return kind.read(native) if set(native.get("source", ())) <= known else None
 
     return Kind(kind.name, read, kind.write, kind.tree)
@@ -104,7 +152,9 @@ BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {
     "mcp_tool_use": (MCP_USE,),
     "image": tuple(_nested_only(kind) for kind in _source_kinds("image", "image")),
     "video": tuple(_nested_only(kind) for kind in _source_kinds("video", "video")),
-    "document": tuple(_nested_only(kind) for kind in _source_kinds("document", "file")),
+    "document": tuple(
+        _nested_only(kind) for kind in (*_source_kinds("document", "file"), TEXT_CONTENT, PARTED_CONTENT)
+    ),
     **{
         f"{tool}_tool_result": (SERVER_RESULT,)
         for tool in (
