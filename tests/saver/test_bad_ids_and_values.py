@@ -258,6 +258,7 @@ def test_thread_deleted_during_a_run_is_not_brought_back(
     def erase(state: MessagesState) -> Any:
         while saver.get_tuple(config("t")) is None:  # else it may be deleted before it is begun
             time.sleep(0.01)
+        time.sleep(0.1)  # what was sent beside the first checkpoint may be under way, as what begins the thread
         saver.delete_thread("t")
         return {"messages": [AIMessage("too late")]}
 
