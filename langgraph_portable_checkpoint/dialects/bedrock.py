@@ -28,9 +28,9 @@ from .base import (
 )
 from .bedrock_blocks import FORMATS
 from .bedrock_read import API, PROVIDER, Reader, problems_of, split_payload
-from .bedrock_write import BLOCK_KEYS, Writer
+from .bedrock_write import Writer
 from .jsonl import MAX_DEPTH, too_deep
-from .lint.bedrock import RULES, lint_messages
+from .lint.bedrock import BLOCK_KEYS, RULES, lint_messages
 from .models import narrow_media
 from .number_limits import made_of_json
 from .report import Placed, Report
@@ -101,7 +101,11 @@ class Bedrock:
         Field(neutral="tool_call", native="toolUse"),
         Field(neutral="image, video, audio", native="image, video, audio with bytes or s3Location"),
         Field(neutral="file, text-plain", native="document", note="name of letters, digits, spaces, -()[] (B6)"),
-        Field(neutral="cache_hint", native="cachePoint behind the block", note="as it came from Bedrock"),
+        Field(
+            neutral="cache_hint",
+            native="cachePoint behind the block",
+            note="back to Bedrock; behind a toolResult",
+        ),
         Field(neutral="non_standard", native="the block as it came", note="back to Bedrock only"),
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
@@ -112,6 +116,7 @@ class Bedrock:
         DeclaredLoss(rule="B11", kind="synthesized", when="an error result without content"),
         DeclaredLoss(rule="B12", kind="downgraded", when="arguments that hold NaN, infinities or bytes"),
         DeclaredLoss(rule="B4", kind="dropped", when="citations and cache markers of other providers"),
+        DeclaredLoss(rule="B4", kind="downgraded", when="a part that has no place in its content becomes its text"),
         DeclaredLoss(rule="B3", kind="dropped", when="names of speakers"),
         DeclaredLoss(rule="B9", kind="unresolved", when="a result without an id (import)"),
     )

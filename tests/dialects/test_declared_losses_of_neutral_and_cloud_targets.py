@@ -56,6 +56,9 @@ EXPORTS: dict[tuple[str, str, str], Case] = {
         (user("hi"), assistant({**call("c1"), "args": {"x": float("nan")}}), result("c1"))
     ),
     ("bedrock", "B4", "dropped"): Case((user("hi"), assistant(CITED))),
+    ("bedrock", "B4", "downgraded"): Case(
+        (system(text("s", extras={"searchResult": {"title": "s", "content": []}})), user("hi"))
+    ),
     ("bedrock", "B3", "dropped"): Case((user("hi", name="bob"),)),
     ("agent-checkpoint", "AC5", "dropped"): Case((user("hi"), assistant(CITED))),
 }
