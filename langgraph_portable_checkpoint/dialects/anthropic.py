@@ -28,7 +28,7 @@ from .base import (
     Target,
 )
 from .chat_hosts import IMAGES
-from .lint.anthropic import ID, RULES, TOOL_NAME, lint_payload
+from .lint.anthropic import ID, PART_ROLES, RULES, TOOL_NAME, lint_payload
 from .models import narrow_media
 from .problems import Problems, history_list
 from .report import Placed, Report
@@ -126,6 +126,7 @@ class Anthropic:
             refusal=False,
             non_standard="same-api",
             native_parts=NATIVE_PARTS,
+            part_roles=PART_ROLES,
         )
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:

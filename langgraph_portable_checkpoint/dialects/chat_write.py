@@ -94,7 +94,7 @@ class ChatWriter:
         kinds = _by_kind(envelope)
         message = self._reasoning(kinds.get("reasoning", ()))
         calls = [self._call(block, envelope) for block in kinds.get("call", ())]
-        refusals = [block["refusal"] for block in kinds.get("refusal", ()) if "raw" not in block]
+        refusals = self._refusals(kinds.get("refusal", ()), placed)
         audio = next((block["file_id"] for block in kinds.get("audio", ()) if "file_id" in block), None)
         content = self._content(placed)
         omits = _kept(envelope).get("omits", ())
@@ -109,6 +109,16 @@ class ChatWriter:
             message["tool_calls"] = calls
         return message
 
+    def _refusals(self, blocks: Sequence[Block], placed: Placed) -> list[str]:
+        """Return the texts of refusals that go into the field: all but one that stands for the whole content (C12)."""
+        if not blocks or any(block["type"] == "refusal" for block in _parts_of(placed.envelope)):
+            return []
+        if len(blocks) > 1:
+            self.lose("C12", "merged", placed, "content", action="refusals became one")
+        elif "raw" in blocks[0]:
+            self.lose("C12", "moved", placed, "content", action="a refusal beside other parts went into its field")
+        return [block["refusal"] for block in blocks]
+
     def _content(self, placed: Placed) -> Any:
         """Spell texts and parts: a plain text where there is one text that came as one, else a list of parts."""
         envelope = placed.envelope
@@ -117,7 +127,7 @@ class ChatWriter:
             return text
         blocks = envelope["content"]
         if envelope["role"] == "assistant":
-            blocks = [block for block in blocks if block["type"] == "text" or _is_part(block)]
+            blocks = _parts_of(envelope)
         if not blocks:
             return None if envelope["role"] == "assistant" else ""
         parts = [self._part(block, placed) for block in blocks]
@@ -202,6 +212,14 @@ def _kept(envelope: MessageEnvelope) -> Mapping[str, Any]:
 def _is_part(block: Block) -> bool:
     """True for an assistant's refusal or unknown part that stood in content; others have fields of their own."""
     return block["type"] in ("refusal", "non_standard") and "raw" in block
+
+
+def _parts_of(envelope: MessageEnvelope) -> list[Block]:
+    """Return what stands in an assistant's content: texts and unknown parts, or one refusal that is alone (C12)."""
+    blocks = [block for block in envelope["content"] if block["type"] == "text" or _is_part(block)]
+    said = [block for block in blocks if block["type"] != "refusal"]
+    refusals = sum(block["type"] == "refusal" for block in envelope["content"])
+    return said if said or refusals > 1 else blocks
 
 
 def _detail(block: Block) -> Any:

@@ -229,6 +229,7 @@ class Parts:
         value = block.get("value")
         kind = kind_of(value)
         own = own or ("provider" not in origin and kind in self.target.native_parts)
+        own = own and placed.envelope["role"] in self.target.part_roles.get(kind, (placed.envelope["role"],))
         if self.target.non_standard == "any" or (self.target.non_standard == "same-api" and own and "raw" in block):
             return [block]
         if "provider" not in origin and (forms := neutral_form(value)):

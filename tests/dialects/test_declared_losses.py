@@ -113,6 +113,7 @@ PROFILES = {
 }
 
 CITED = text("as it says", annotations=[{"type": "citation", "url": "https://example.com"}], id="lc_1")
+REFUSED = {"type": "refusal", "refusal": "no", "raw": {"type": "refusal", "refusal": "no"}}
 SHELL = {
     "type": "tool_call",
     "id": "c1",
@@ -143,6 +144,7 @@ OWN_CASES: dict[tuple[str, str, str], Case] = {
     ("openai-chat", "C10", "dropped"): Case((user("hi", name="bob"),), {"profile": "fireworks"}),
     ("openai-chat", "C12", "dropped"): Case((user("hi"), assistant(CITED))),
     ("openai-chat", "C12", "merged"): Case((user("hi", "there"),), {"profile": "deepseek"}),
+    ("openai-chat", "C12", "moved"): Case((user("hi"), assistant("partly", REFUSED))),
     ("openai-chat", "C13", "downgraded"): Case((system("s", role_detail="developer"), user("hi")), {"profile": "groq"}),
     ("openai-responses", "R1", "dropped"): Case((*_own(_sealed("rs_1"), call("a")), user("well?"))),
     ("openai-responses", "R3", "dropped"): Case(_own(SERVER, "ok")),
