@@ -115,6 +115,8 @@ class Target:
         unique_call_ids: "request" or "step" (Kimi counts anew in every turn).
         tool_name: Names of tools.
         message_name: `name` of messages; None keeps any.
+        speakers: Messages may say who speaks. Else such names are left out and reported; those of tools follow from
+            the calls.
         results: "directly" behind the message with their calls, or anywhere "later".
         result_order: "any", or "call": results stand in the order of their calls.
         tool_status: There is a native error flag for tool results. Else the text is kept, the flag reported.
@@ -156,6 +158,7 @@ class Target:
     unique_call_ids: Literal["request", "step"] = "request"
     tool_name: IdRule | None = None
     message_name: IdRule | None = None
+    speakers: bool = True
     results: Literal["directly", "later"] = "directly"
     result_order: Literal["any", "call"] = "any"
     tool_status: bool = True

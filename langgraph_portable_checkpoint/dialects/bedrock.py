@@ -62,6 +62,7 @@ _CONCERNS: Final[Mapping[str, str]] = {
     "call_id": "B10",
     "repeated_call_id": "B10",
     "tool_name": "B10",
+    "speaker": "B3",
     "role": "B3",
     "mid_system": "B3",
     "blank_text": "B5",
@@ -117,7 +118,6 @@ class Bedrock:
         DeclaredLoss(rule="B12", kind="downgraded", when="arguments that hold NaN, infinities or bytes"),
         DeclaredLoss(rule="B4", kind="dropped", when="citations and cache markers of other providers"),
         DeclaredLoss(rule="B4", kind="downgraded", when="a part that has no place in its content becomes its text"),
-        DeclaredLoss(rule="B3", kind="dropped", when="names of speakers"),
         DeclaredLoss(rule="B9", kind="unresolved", when="a result without an id (import)"),
     )
 
@@ -137,6 +137,7 @@ class Bedrock:
             ends_with_user=True,
             call_id=_CALL_ID,
             tool_name=_TOOL_NAME,
+            speakers=False,
             tool_status=model is None or _WITH_STATUS.search(model) is not None,
             invalid_arguments=False,
             blank_text=False,

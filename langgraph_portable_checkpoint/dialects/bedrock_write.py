@@ -58,8 +58,6 @@ class Writer:
             self.report.add("B6", "synthesized", action="put a text beside a document", at=placed)
 
     def _blocks(self, placed: Placed) -> list[Native]:
-        if placed.envelope.get("name") and placed.envelope["role"] in ("user", "assistant"):
-            self.report.add("B3", "dropped", action="left out the speaker's name", at=placed)
         text = plain_text(placed.envelope)
         if text is not None:
             return [{"text": text}]

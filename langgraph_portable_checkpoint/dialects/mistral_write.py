@@ -52,8 +52,8 @@ class MistralWriter:
             message["tool_calls"] = [self._call(block, envelope) for block in calls]
         if role == "tool":
             message["tool_call_id"] = envelope.get("tool_call_id")
-        if "name" in envelope:
-            self._name(message, placed)
+            if envelope.get("name") is not None:
+                message["name"] = envelope["name"]
         if kept is not _NOTHING_KEPT:
             message |= {key: kept[key] for key in kept if key in _MESSAGE_KEYS and key not in message}
         return message
@@ -61,15 +61,6 @@ class MistralWriter:
     def lose(self, kind: LossKind, placed: Placed, path: str, *, action: str) -> None:
         """Report what Mistral's messages cannot say (M8)."""
         self.report.add("M8", kind, at=placed, path=path, action=action)
-
-    def _name(self, message: dict[str, Any], placed: Placed) -> None:
-        name = placed.envelope.get("name")
-        if name is None:
-            return
-        if message["role"] == "tool":
-            message["name"] = name
-        else:
-            self.lose("dropped", placed, "name", action="there is no place for names of speakers")
 
     def _content(self, placed: Placed) -> Any:
         """Spell texts and chunks: a plain text where there is one text that came as one, else a list of chunks."""

@@ -246,6 +246,11 @@ def _name_messages(conversation: list[Placed], parts: Parts) -> list[Placed]:
         name = placed.envelope.get("name")
         if name is not None:
             is_tool = placed.envelope["role"] == "tool"
+            if not is_tool and not parts.target.speakers:
+                if name:
+                    parts.lose("speaker", "dropped", placed, "name", action="left out the speaker's name", detail=name)
+                out.append(placed)
+                continue
             new = (parts.names if is_tool else speakers).assign(name)
             if new != name:
                 if not is_tool:

@@ -62,6 +62,7 @@ CASES: dict[tuple[str, str], Case] = {
     ("repeated_call_id", "re-keyed"): Case((*STEP, *STEP)),
     ("tool_name", "re-keyed"): Case((user("hi"), assistant(call("abcdefghi", "a tool")), result("abcdefghi"))),
     ("message_name", "re-keyed"): Case((user("hi", name="a name"),)),
+    ("speaker", "dropped"): Case((user("hi", name="bob"),)),
     ("role", "downgraded"): Case((message("other", "hm", role_detail="critic"),)),
     ("mid_system", "downgraded"): Case((user("hi"), assistant("ok"), system("be brief"))),
     ("blank_text", "dropped"): Case((user("hi", " \n"),)),
@@ -166,7 +167,7 @@ OWN_CASES: dict[tuple[str, str, str], Case] = {
     ("anthropic", "A18", "dropped"): Case(
         (user("hi"), assistant(call("a"), origin=CLAUDE), result("a", extras={"anthropic": {"agentId": "x"}}))
     ),
-    ("mistral", "M8", "dropped"): Case((user("hi", name="bob"),)),
+    ("mistral", "M8", "dropped"): Case((user("hi"), assistant(CITED))),
 }
 """One history per loss that a dialect's own renderer declares."""
 

@@ -59,7 +59,6 @@ EXPORTS: dict[tuple[str, str, str], Case] = {
     ("bedrock", "B4", "downgraded"): Case(
         (system(text("s", extras={"searchResult": {"title": "s", "content": []}})), user("hi"))
     ),
-    ("bedrock", "B3", "dropped"): Case((user("hi", name="bob"),)),
     ("agent-checkpoint", "AC5", "dropped"): Case((user("hi"), assistant(CITED))),
 }
 """One history per loss that a renderer declares."""
