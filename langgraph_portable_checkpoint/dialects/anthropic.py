@@ -99,7 +99,9 @@ class Anthropic:
     LOSSES: tuple[DeclaredLoss, ...] = (
         DeclaredLoss(rule="A13", kind="dropped", when="citations of another provider"),
         DeclaredLoss(rule="A16", kind="dropped", when="cache hints of another provider, or beyond four"),
-        DeclaredLoss(rule="A18", kind="dropped", when="a key of a tool result that the API does not know"),
+        DeclaredLoss(
+            rule="A18", kind="dropped", when="keys of a tool result that the API does not know, an image's detail"
+        ),
     )
 
     def target(self, options: ExportOptions) -> Target:

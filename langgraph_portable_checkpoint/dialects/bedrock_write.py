@@ -16,6 +16,7 @@ from .base import Target, native, plain_text
 from .bedrock_blocks import Native, block_of, native_block
 from .bedrock_read import API
 from .lint.bedrock import BLOCK_KEYS, MAX_DOCUMENTS, MAX_IMAGES, RESULT_KEYS, SYSTEM_KEYS
+from .media_parts import UNSAID, unsaid, word_of
 from .plain_values import plain_or_told
 from .report import Placed, Report
 
@@ -104,6 +105,8 @@ class Writer:
         if "toolUse" in found:
             tell = partial(self.report.add, "B12", "downgraded", action="made arguments plain", at=placed, path=path)
             found = {"toolUse": {**found["toolUse"], "input": plain_or_told(found["toolUse"]["input"], tell)}}
+        if left := unsaid(block, *(("title", "context") if "document" in found else ())):
+            self.report.add("B6", "dropped", action=UNSAID, at=placed, path=path, detail=left)
         if block.get("annotations"):
             found = self._cited(found, block, placed, path)
         return self._named(found, block, placed, path) if "document" in found else found
@@ -125,7 +128,7 @@ class Writer:
         name = made = found["document"]["name"]
         while made in self.names:
             made = f"{name[:190]} {len(self.names) + 1}"
-        if made != (block.get("filename") or block.get("title") or "document"):
+        if made != (block.get("filename") or word_of(block, "title") or "document"):
             self.report.add("B6", "re-keyed", action="gave a document a name that fits", at=placed, path=path)
         return {"document": {**found["document"], "name": made}}
 

@@ -11,7 +11,7 @@ from .arguments import write_arguments
 from .base import is_foreign, native, plain_text, text_and_calls
 from .chat_hosts import Host
 from .chat_read import API, NAME, REASONING_KEYS
-from .media_parts import base64_of, data_url_of
+from .media_parts import UNSAID, base64_of, data_url_of, unsaid, word_of
 from .pairing import CALL_TYPES
 from .report import Placed, Report
 
@@ -149,6 +149,8 @@ class ChatWriter:
             self.lose("C12", "dropped", placed, "content", action="citations have no place in messages that are sent")
         if block.get("cache_hint") is not None:
             self.lose("C12", "dropped", placed, "content", action="cache hints have no place here")
+        if left := unsaid(block, "detail"):
+            self.lose("C12", "dropped", placed, "content", action=UNSAID, detail=left)
         return _PARTS[block["type"]](block)
 
     def _is_native(self, raw: Mapping[str, Any]) -> bool:
@@ -235,8 +237,8 @@ def _detail(block: Block) -> Any:
 
 def _image(block: Block) -> dict[str, Any]:
     image: dict[str, Any] = {"url": data_url_of(block) or block.get("url")}
-    if block.get("detail"):
-        image["detail"] = block["detail"]
+    if detail := word_of(block, "detail"):
+        image["detail"] = detail
     return {"type": "image_url", "image_url": image}
 
 

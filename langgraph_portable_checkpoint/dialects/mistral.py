@@ -83,7 +83,9 @@ class Mistral:
         Field(neutral="image", native="image_url chunk", note="from v3 on"),
         Field(neutral="audio", native="input_audio chunk", note="from v7 on, where the profile or model says so"),
     )
-    LOSSES: tuple[DeclaredLoss, ...] = (DeclaredLoss(rule="M8", kind="dropped", when="citations and cache hints"),)
+    LOSSES: tuple[DeclaredLoss, ...] = (
+        DeclaredLoss(rule="M8", kind="dropped", when="citations, cache hints, transcripts beside audio"),
+    )
 
     def target(self, options: ExportOptions) -> Target:
         """Describe what a tokenizer version takes."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import write_arguments
 from .base import is_foreign, plain_text, text_and_calls
-from .media_parts import base64_of, data_url_of
+from .media_parts import UNSAID, base64_of, data_url_of, unsaid, word_of
 from .mistral_read import API, NAME
 from .pairing import CALL_TYPES
 from .reasoning import origin_of
@@ -83,6 +83,8 @@ class MistralWriter:
             self.lose("dropped", placed, "content", action="citations have no place in messages that are sent")
         if block.get("cache_hint") is not None:
             self.lose("dropped", placed, "content", action="cache hints have no place here")
+        if left := unsaid(block, "detail"):
+            self.lose("dropped", placed, "content", action=f"{UNSAID}: {left}")
         return _CHUNKS[block["type"]](block)
 
     def _call(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any]:
@@ -120,10 +122,15 @@ def _thinking(block: Block) -> dict[str, Any]:
     return chunk | ({"signature": signature} if signature else {})
 
 
+def _image(block: Block) -> dict[str, Any]:
+    url, detail = data_url_of(block) or block.get("url"), word_of(block, "detail")
+    return {"type": "image_url", "image_url": {"url": url, "detail": detail} if detail not in (None, "auto") else url}
+
+
 _CHUNKS: Final[Mapping[str, Callable[[Block], dict[str, Any]]]] = {
     "text": lambda block: {"type": "text", "text": block["text"]},
     "reasoning": _thinking,
-    "image": lambda block: {"type": "image_url", "image_url": data_url_of(block) or block.get("url")},
+    "image": _image,
     "audio": lambda block: {"type": "input_audio", "input_audio": base64_of(block) or block.get("url")},
     "non_standard": lambda block: block["value"],
 }

@@ -249,7 +249,7 @@ def _name_messages(conversation: list[Placed], parts: Parts) -> list[Placed]:
             if not is_tool and not parts.target.speakers:
                 if name:
                     parts.lose("speaker", "dropped", placed, "name", action="left out the speaker's name", detail=name)
-                out.append(placed)
+                out.append(placed.having(_nameless(placed.envelope)))
                 continue
             new = (parts.names if is_tool else speakers).assign(name)
             if new != name:
@@ -259,6 +259,12 @@ def _name_messages(conversation: list[Placed], parts: Parts) -> list[Placed]:
                 placed = placed.having({**placed.envelope, "name": new})
         out.append(placed)
     return out
+
+
+def _nameless(envelope: MessageEnvelope) -> MessageEnvelope:
+    copy = envelope.copy()
+    copy.pop("name")
+    return copy
 
 
 def _tool_status(conversation: list[Placed], parts: Parts) -> list[Placed]:

@@ -100,11 +100,11 @@ class OpenAIResponses:
         DeclaredLoss(rule="R6", kind="re-keyed", when="an id of reasoning or a message that was used before"),
         DeclaredLoss(rule="R6", kind="dropped", when="an id of a call that was used before"),
         DeclaredLoss(
-            rule="R7", kind="dropped", when="citations and parts of unknown type in a message without its own id"
+            rule="R7", kind="dropped", when="citations and parts of unknown type, save in an answer with its own id"
         ),
         DeclaredLoss(rule="R7", kind="downgraded", when="a refusal of a message without its own id"),
         DeclaredLoss(rule="R7", kind="merged", when="text parts of a message without its own id"),
-        DeclaredLoss(rule="R12", kind="dropped", when="cache hints"),
+        DeclaredLoss(rule="R12", kind="dropped", when="cache hints, title and context of a document"),
         DeclaredLoss(rule="R12", kind="downgraded", when="a text is longer than a request may hold: it is cut"),
     )
 

@@ -270,7 +270,8 @@ class Parts:
         found = self.media.fit(block, placed, path)
         if [other["type"] for other in found] != [block["type"]]:
             self.replay.broken = True
-        return found
+        texts = [self.text(one, placed, path) if one["type"] == "text" else [one] for one in found]
+        return [one for each in texts for one in each]
 
 
 _Fit = Callable[[Parts, Block, Placed, str], list[Block]]

@@ -13,7 +13,7 @@ from .arguments import write_arguments
 from .base import IdRule, is_foreign, plain_text, text_and_calls
 from .ids import digest_id
 from .lint.openai_responses import MAX_TEXT, leads_to
-from .media_parts import data_url_of
+from .media_parts import UNSAID, data_url_of, unsaid, word_of
 from .reasoning import origin_of
 from .report import LossKind, Placed, Report
 from .responses_items import API, CALLS, HOSTED, NAME, NEED_ID, USER_ITEMS
@@ -213,6 +213,8 @@ class ResponsesWriter:
         """Spell input content: a plain text where there is one text that came as one, else a list of parts."""
         if not blocks:
             return "" if placed.envelope["role"] == "tool" else []
+        if any(block.get("annotations") for block in blocks):
+            self.lose("R7", "dropped", placed, action="citations have no form in what is sent as input")
         if len(blocks) == 1 and blocks[0]["type"] == "text" and not self._raw_part(blocks[0], placed.envelope):
             return blocks[0]["text"]
         return [self._part(block, placed) for block in blocks]
@@ -225,6 +227,8 @@ class ResponsesWriter:
         raw = block["value"] if block["type"] == "non_standard" else self._raw_part(block, placed.envelope)
         if raw is None and block.get("cache_hint") is not None:
             self.lose("R12", "dropped", placed, action="cache hints have no place here")
+        if raw is None and (left := unsaid(block, "detail")):
+            self.lose("R12", "dropped", placed, action=UNSAID, detail=left)
         return raw if raw is not None else _PARTS[block["type"]](block)
 
     def _follow_reasoning(self) -> None:
@@ -390,7 +394,7 @@ def _call(block: Block, *, own: bool) -> dict[str, Any]:
 def _image(block: Block) -> dict[str, Any]:
     url = data_url_of(block) or block.get("url")
     source = {"image_url": url} if url else {"file_id": block.get("file_id")}
-    return {"type": "input_image", **source, "detail": block.get("detail") or "auto"}
+    return {"type": "input_image", **source, "detail": word_of(block, "detail") or "auto"}
 
 
 def _file(block: Block) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages
+from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages, lint
 from langgraph_portable_checkpoint.errors import UnsupportedPartError
 from tests.dialects.histories import CLAUDE, OPENAI, PNG, assistant, call, image, result, user
 
@@ -160,3 +160,11 @@ def test_a_plain_text_document_is_a_document_or_text() -> None:
     source = {"type": "text", "media_type": "text/plain", "data": "notes"}
     assert parts("anthropic", notes) == [{"type": "document", "source": source, "title": "n"}]
     assert parts("openai-chat", notes) == [{"type": "text", "text": "notes"}]
+
+
+@pytest.mark.parametrize("target", ["mistral", "anthropic", "openai-chat"])
+def test_a_blank_document_is_no_blank_text(target: str) -> None:
+    blank = {"type": "text-plain", "text": "\r", "mime_type": "text/plain"}
+    export = export_messages([{"v": 1, "role": "user", "content": [{"type": "text", "text": "see"}, blank]}], target)
+    assert not lint(export.payload, target)
+    assert target != "mistral" or [loss.kind for loss in export.report] == ["downgraded", "dropped"]
