@@ -130,7 +130,8 @@ class Target:
         calls_last: Nothing may stand behind a message's calls.
         blank_text: Texts without a non-space character may stand.
         media: Rules by (role, type); a missing entry means not supported. None: everything is.
-        tool_media: "keep" as `media` says, or "user": moved into a user message behind the results.
+        tool_media: "keep" as `media` says, or "user": what tool messages may not hold, by `media` or the model's
+            profile, is moved into a user message behind the results.
         reasoning: See `ReasoningRule`; None: everything stays (neutral dialects).
         server_tools: Items of the provider's own tools may be replayed to it: "pairs" (call and result blocks of one
             message, complete), "items" (each stands for itself), or "never". "any" for neutral dialects.

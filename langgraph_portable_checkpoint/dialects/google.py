@@ -122,7 +122,7 @@ class Google:
             result_order="call",
             invalid_arguments=False,
             media=narrow_media(media, options.model),
-            tool_media="keep" if nested else "user",
+            tool_media="user",
             reasoning=ReasoningRule(replay="same-model"),
             server_tools="items",
             refusal=False,

@@ -51,6 +51,7 @@ CONCERN_RULES: Final[Mapping[str, str]] = {
     "server_tools": "R3",
     "non_standard": "R7",
     "media": "R12",
+    "tool_media": "R12",
     "tool_status": "R3",
 }
 PROFILES: Final[Mapping[str, str]] = {"openai": "openai", "xai": "xai"}
@@ -124,6 +125,7 @@ class OpenAIResponses:
             speakers=False,
             tool_status=False,
             media=narrow_media(_MEDIA, options.model),
+            tool_media="user",
             reasoning=ReasoningRule(replay="same-model", needs=needs),
             item_ids=True,
             server_tools="items",

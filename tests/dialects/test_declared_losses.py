@@ -93,7 +93,10 @@ CASES: dict[tuple[str, str], Case] = {
     ("media", "downgraded"): Case(
         (system({"type": "text-plain", "text": "notes", "mime_type": "text/plain"}), user("hi"))
     ),
-    ("tool_media", "moved"): Case((user("hi"), assistant(call("abcdefghi")), result("abcdefghi", image()))),
+    ("tool_media", "moved"): Case(
+        (user("hi"), assistant(call("abcdefghi")), result("abcdefghi", image())),
+        {"model": {"image_tool_message": False}},
+    ),
     ("tool_status", "downgraded"): Case(
         (user("hi"), assistant(call("abcdefghi")), result("abcdefghi", status="error"))
     ),
