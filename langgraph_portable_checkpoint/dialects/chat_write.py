@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
-from .arguments import write_arguments
+from .arguments import NotJsonError, plain_arguments, write_arguments
 from .base import is_foreign, native, plain_text, text_and_calls
 from .chat_hosts import Host
 from .chat_read import API, NAME, REASONING_KEYS
@@ -89,11 +89,11 @@ class ChatWriter:
             text, asked = known
             return {
                 "content": text,
-                **({"tool_calls": [self._call(call, envelope) for call in asked]} if asked else {}),
+                **({"tool_calls": [self._call(call, placed) for call in asked]} if asked else {}),
             }
         kinds = _by_kind(envelope)
         message = self._reasoning(kinds.get("reasoning", ()))
-        calls = [self._call(block, envelope) for block in kinds.get("call", ())]
+        calls = [self._call(block, placed) for block in kinds.get("call", ())]
         refusals = self._refusals(kinds.get("refusal", ()), placed)
         audio = next((block["file_id"] for block in kinds.get("audio", ()) if "file_id" in block), None)
         content = self._content(placed)
@@ -161,11 +161,16 @@ class ChatWriter:
             return False
         return raw.keys() <= (allowed | {"cache_control"} if self.host.reasoning == "reasoning_details" else allowed)
 
-    def _call(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any]:
-        raw = native(block, envelope, api=API)
+    def _call(self, block: Block, placed: Placed) -> dict[str, Any]:
+        raw = native(block, placed.envelope, api=API)
         if isinstance(raw, dict) and self._is_native(raw) and raw.get("id") and _is_text_call(raw):
             return dict(raw)
-        function = {"name": block.get("name"), "arguments": write_arguments(block)}
+        try:
+            arguments = write_arguments(block)
+        except NotJsonError as odd:
+            arguments = plain_arguments(block)
+            self.lose("C9", "downgraded", placed, "content", action="made arguments plain", detail=str(odd))
+        function = {"name": block.get("name"), "arguments": arguments}
         return {"id": block.get("id"), "type": "function", "function": function}
 
     def _reasoning(self, blocks: Sequence[Block]) -> dict[str, Any]:

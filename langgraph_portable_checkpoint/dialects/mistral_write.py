@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
-from .arguments import write_arguments
+from .arguments import plain_arguments
 from .base import is_foreign, plain_text, text_and_calls
 from .media_parts import UNSAID, base64_of, data_url_of, unsaid, word_of
 from .mistral_read import API, NAME
@@ -91,7 +91,7 @@ class MistralWriter:
         raw = _native(block, envelope)
         if raw is not None and raw.get("id") == block.get("id"):
             return dict(raw)
-        function = {"name": block.get("name"), "arguments": write_arguments(block)}
+        function = {"name": block.get("name"), "arguments": plain_arguments(block)}
         return {"id": block.get("id"), "type": "function", "function": function}
 
 

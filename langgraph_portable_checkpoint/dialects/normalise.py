@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import IncompatibleHistoryError
-from .arguments import write_arguments
+from .arguments import plain_arguments
 from .base import ExportOptions, Target, without_raw
 from .concerns import CONCERNS, PROFILE_LOSS, normaliser_losses
 from .ids import IdMap, NameMap
@@ -111,7 +111,7 @@ def _without_tools(paired: Paired, report: Report, rule: str, reason: str) -> Pa
 def _told(block: Block) -> Block:
     if block["type"] not in CALL_TYPES:
         return block
-    return {"type": "text", "text": f"[{block.get('name') or UNKNOWN_TOOL} is called with {write_arguments(block)}]"}
+    return {"type": "text", "text": f"[{block.get('name') or UNKNOWN_TOOL} is called with {plain_arguments(block)}]"}
 
 
 def _refuse_empty(conversation: Sequence[Placed], left: Sequence[Placed], target: Target) -> None:

@@ -80,6 +80,7 @@ class OpenAIChat:
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
         DeclaredLoss(rule="C5", kind="dropped", when="a key of the source that the host does not know"),
+        DeclaredLoss(rule="C9", kind="downgraded", when="arguments that hold bytes or other values unknown to JSON"),
         DeclaredLoss(rule="C10", kind="dropped", when="a speaker's name where the host knows none"),
         DeclaredLoss(rule="C12", kind="dropped", when="citations, cache hints, title and context of a document"),
         DeclaredLoss(rule="C12", kind="merged", when="text parts where the host takes one text; several refusals"),

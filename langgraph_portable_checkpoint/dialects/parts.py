@@ -18,6 +18,7 @@ from .ids import NameMap
 from .media_parts import MEDIA_PARTS, MediaFitter, placeholder
 from .native_parts import MARKERS, kind_of, neutral_form, told_text
 from .pairing import CALL_TYPES, with_content
+from .plain_values import told_as_text
 from .reasoning import Replay, origin_of
 from .report import LossKind, Placed, Report, Spot
 
@@ -174,7 +175,7 @@ class Parts:
         self.lose(
             "invalid_arguments", "downgraded", placed, f"{path}.args", action="invalid arguments became an object"
         )
-        text = args if isinstance(args, str) else json.dumps(args, default=str)
+        text = args if isinstance(args, str) else json.dumps(args, default=told_as_text)
         wrapped = without_raw(block, type="tool_call", args={"invalid_arguments": text if args else ""})
         wrapped.pop("arguments", None)
         return [wrapped]

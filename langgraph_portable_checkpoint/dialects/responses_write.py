@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
-from .arguments import write_arguments
+from .arguments import NotJsonError, plain_arguments, write_arguments
 from .base import IdRule, is_foreign, plain_text, text_and_calls
 from .ids import digest_id
 from .lint.openai_responses import MAX_TEXT, leads_to
@@ -83,7 +83,10 @@ class ResponsesWriter:
             if known is None or (known[1] and (not unknown or any("origin" in call for call in known[1]))):
                 return None
             said = [] if known[0] is None else [{"role": role, "content": known[0]}]
-            return said + [_call(call, own=False) for call in known[1]]
+            try:
+                return said + [_call(call, own=False) for call in known[1]]
+            except NotJsonError:
+                return None
         text = plain_text(envelope, foreign=foreign)
         if text is None:
             return None
@@ -159,7 +162,7 @@ class ResponsesWriter:
         elif kind == "reasoning":
             item = _reasoning(block)
         elif kind in ("tool_call", "invalid_tool_call"):
-            item = _call(block, own=own)
+            item = self._asked(block, placed, own=own)
         else:
             action = "an item that is no native one was left out"
             self.lose("R3", "dropped", placed, action=action, detail=str(block.get("name")))
@@ -167,6 +170,13 @@ class ResponsesWriter:
         if item.get("type") in CALLS:
             self._call_types[block.get("id")] = item["type"]
         return item
+
+    def _asked(self, block: Block, placed: Placed, *, own: bool) -> dict[str, Any]:
+        try:
+            return _call(block, own=own)
+        except NotJsonError as odd:
+            self.lose("R12", "downgraded", placed, action="made arguments plain", detail=str(odd))
+            return _call({**block, "arguments": plain_arguments(block)}, own=own)
 
     def _lacks_output(self, block: Block, placed: Placed) -> bool:
         """True for a shell, patch or computer call whose result is no native one, or whose id went (R1b): both become a

@@ -145,6 +145,7 @@ OWN_CASES: dict[tuple[str, str, str], Case] = {
     ("openai-chat", "C5", "dropped"): Case(
         (user("hi"), assistant("ok", origin=OPENAI, extras={"openai-chat": {"annotations": [{"type": "url"}]}}))
     ),
+    ("openai-chat", "C9", "downgraded"): Case((user("hi"), assistant(call("a", x=b"b")), result("a"))),
     ("openai-chat", "C10", "dropped"): Case((user("hi", name="bob"),), {"profile": "fireworks"}),
     ("openai-chat", "C12", "dropped"): Case((user("hi"), assistant(CITED))),
     ("openai-chat", "C12", "merged"): Case((user("hi", "there"),), {"profile": "deepseek"}),

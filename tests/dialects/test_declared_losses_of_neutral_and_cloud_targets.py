@@ -60,6 +60,9 @@ EXPORTS: dict[tuple[str, str, str], Case] = {
     ("bedrock", "B4", "downgraded"): Case(
         (system(text("s", extras={"searchResult": {"title": "s", "content": []}})), user("hi"))
     ),
+    ("agent-checkpoint", "AC5", "downgraded"): Case(
+        (user("hi"), assistant({**call("c1"), "args": {"x": b"b"}}), result("c1"))
+    ),
     ("agent-checkpoint", "AC5", "dropped"): Case((user("hi"), assistant(CITED))),
 }
 """One history per loss that a renderer declares."""

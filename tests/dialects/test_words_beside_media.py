@@ -82,3 +82,12 @@ def test_a_word_reaches_the_target_or_a_loss_names_it(target: str, name: str, ro
 def test_the_usual_detail_is_no_loss(target: str) -> None:
     part = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}", "detail": "auto"}}
     assert export_messages(holding("user", part), target).lossless
+
+
+@pytest.mark.parametrize("target", [*TARGETS, "agent-checkpoint", "otel"])
+def test_bytes_in_arguments_are_base64_and_told(target: str) -> None:
+    asked = AIMessage("", tool_calls=[{"name": "look", "args": {"x": b"\0x", "é": [b""]}, "id": "abcdefghi"}])
+    export = export_messages([HumanMessage("q"), asked, ToolMessage("ok", tool_call_id="abcdefghi")], target)
+    assert "AHg=" in str(export.payload)
+    assert "x00" not in str(export.payload)
+    assert "downgraded" in {loss.kind for loss in export.report if loss.message == 1}
