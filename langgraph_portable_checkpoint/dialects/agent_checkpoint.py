@@ -73,7 +73,12 @@ class AgentCheckpoint:
         Field(neutral="id, name, typed_by_user", native="_meta"),
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
-        DeclaredLoss(rule="AC5", kind="dropped", when="citations, cache hints, and keys of the source beside content"),
+        DeclaredLoss(
+            rule="AC5",
+            kind="dropped",
+            when="citations, cache hints, titles and contexts of documents, keys of the source",
+        ),
+        DeclaredLoss(rule="AC5", kind="downgraded", when="arguments that hold bytes or other values unknown to JSON"),
         DeclaredLoss(rule="AC1", kind="downgraded", when="a repeated key, or a lone surrogate (import)"),
     )
 

@@ -28,7 +28,7 @@ from .base import (
     Target,
 )
 from .chat_hosts import IMAGES
-from .lint.anthropic import ID, RULES, TOOL_NAME, lint_payload
+from .lint.anthropic import ID, PART_ROLES, RULES, TOOL_NAME, lint_payload
 from .models import narrow_media
 from .native_parts import CONTENT_DOCUMENT
 from .problems import Problems, history_list
@@ -42,6 +42,7 @@ CONCERN_RULES: Final[Mapping[str, str]] = {
     "call_id": "A10",
     "repeated_call_id": "A11",
     "tool_name": "A10",
+    "speaker": "A18",
     "role": "A2",
     "mid_system": "A17",
     "blank_text": "A4",
@@ -53,6 +54,7 @@ CONCERN_RULES: Final[Mapping[str, str]] = {
     "server_tools": "A13",
     "non_standard": "A18",
     "media": "A18",
+    "tool_media": "A18",
     "calls_last": "A6",
     "first_role": "A2",
     "last_role": "A14",
@@ -99,7 +101,9 @@ class Anthropic:
     LOSSES: tuple[DeclaredLoss, ...] = (
         DeclaredLoss(rule="A13", kind="dropped", when="citations of another provider"),
         DeclaredLoss(rule="A16", kind="dropped", when="cache hints of another provider, or beyond four"),
-        DeclaredLoss(rule="A18", kind="dropped", when="a key of a tool result that the API does not know"),
+        DeclaredLoss(
+            rule="A18", kind="dropped", when="keys of a tool result that the API does not know, an image's detail"
+        ),
     )
 
     def target(self, options: ExportOptions) -> Target:
@@ -117,16 +121,19 @@ class Anthropic:
             ends_with_user=True,
             call_id=IdRule(pattern=ID, max_length=128, prefix="toolu_"),
             tool_name=IdRule(pattern=TOOL_NAME, max_length=128, prefix="tool_"),
+            speakers=False,
             invalid_arguments=False,
             plain_arguments=True,
             calls_last=True,
             blank_text=False,
             media=narrow_media(_MEDIA, options.model),
+            tool_media="user",
             reasoning=ReasoningRule(replay="same-model", needs=("signature", "redacted_data"), bound_to_prefix=BINDING),
             server_tools="pairs",
             refusal=False,
             non_standard="same-api",
             native_parts=NATIVE_PARTS,
+            part_roles=PART_ROLES,
         )
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:

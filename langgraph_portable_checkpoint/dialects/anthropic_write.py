@@ -10,11 +10,12 @@ from ..envelope.model import Block, MessageEnvelope
 from .anthropic_read import API, NAME
 from .base import native, plain_text
 from .lint.anthropic import BLOCK_KEYS
-from .media_parts import base64_of
+from .media_parts import UNSAID, base64_of, unsaid, word_of
 from .reasoning import origin_of
 from .report import Placed, Report
 
 MAX_CACHE_HINTS: Final = 4
+_DOCUMENT_WORDS: Final = dict.fromkeys(("file", "text-plain"), ("title", "context"))
 
 
 @dataclass
@@ -96,6 +97,8 @@ class AnthropicWriter:
         if block.get("annotations"):
             action = "citations of another provider have no form here"
             self.report.add("A13", "dropped", at=placed, path="content", action=action)
+        if left := unsaid(block, *_DOCUMENT_WORDS.get(block["type"], ())):
+            self.report.add("A18", "dropped", at=placed, path="content", action=UNSAID, detail=left)
         written = _BLOCKS[block["type"]](block)
         hint = block.get("cache_hint")
         if hint is not None:
@@ -171,10 +174,8 @@ def _image(block: Block) -> dict[str, Any]:
 
 def _document(block: Block) -> dict[str, Any]:
     document: dict[str, Any] = {"type": "document", "source": _source(block)}
-    title = block.get("title") or block.get("filename")
-    return (
-        document | ({"title": title} if title else {}) | ({"context": block["context"]} if block.get("context") else {})
-    )
+    title, context = word_of(block, "title") or block.get("filename"), word_of(block, "context")
+    return document | ({"title": title} if title else {}) | ({"context": context} if context else {})
 
 
 def _source(block: Block) -> dict[str, Any]:

@@ -9,14 +9,22 @@ from typing import Any, Final, NoReturn
 from ..envelope.model import Block, MessageEnvelope
 from .concerns import INVALID_ARGUMENTS, REPEATED_KEY
 from .number_limits import BEYOND_64_BITS, INT64
-from .plain_values import is_plain
+from .plain_values import is_plain, plain_value
 from .report import Placed, Report
 
-_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, default=str)
+
+class NotJsonError(TypeError):
+    """Arguments hold a value that JSON has no form for, such as bytes."""
+
+
+def _no_form(value: Any) -> NoReturn:
+    raise NotJsonError(type(value).__name__)
+
+
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, default=_no_form)
 _SAMPLE: Final[dict[Any, Any]] = {
     "b": [1, 1.5, None, True, 'é"\n'],
     "a": {1: {}, None: []},
-    "c": ...,
     "d": float("nan"),
 }
 
@@ -31,7 +39,9 @@ def _ready_encoder() -> Callable[[Any, int], Iterable[str]] | None:
     if make is None or spell_text is None:
         return None
     try:
-        made: Callable[[Any, int], Iterable[str]] = make(None, str, spell_text, None, ": ", ", ", False, False, True)
+        made: Callable[[Any, int], Iterable[str]] = make(
+            None, _no_form, spell_text, None, ": ", ", ", False, False, True
+        )
         return made if "".join(made(_SAMPLE, 0)) == _ENCODER.encode(_SAMPLE) else None
     except TypeError:  # another Python may make it of something else
         return None
@@ -147,7 +157,11 @@ def settled_call(block: Block) -> Block:
 
 
 def write_arguments(block: Block) -> str:
-    """Spell a call's arguments as JSON text: exactly as the provider did, where known."""
+    """Spell a call's arguments as JSON text: exactly as the provider did, where known.
+
+    Raises:
+        NotJsonError: They hold a value that JSON has no form for; `plain_arguments` writes them.
+    """
     if "arguments" in block:
         return block["arguments"]
     args = block.get("args")
@@ -155,6 +169,14 @@ def write_arguments(block: Block) -> str:
         return args
     text = _spell({} if args is None else args)
     return text if text.isascii() or is_sendable(text) else json.dumps(args, default=str)
+
+
+def plain_arguments(block: Block) -> str:
+    """Spell a call's arguments as JSON text whatever they hold: bytes as base64."""
+    try:
+        return write_arguments(block)
+    except NotJsonError:
+        return json.dumps(plain_value(block.get("args")), ensure_ascii=False)
 
 
 def is_sendable(value: Any) -> bool:

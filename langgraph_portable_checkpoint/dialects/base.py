@@ -115,6 +115,8 @@ class Target:
         unique_call_ids: "request" or "step" (Kimi counts anew in every turn).
         tool_name: Names of tools.
         message_name: `name` of messages; None keeps any.
+        speakers: Messages may say who speaks. Else such names are left out and reported; those of tools follow from
+            the calls.
         results: "directly" behind the message with their calls, or anywhere "later".
         result_order: "any", or "call": results stand in the order of their calls.
         tool_status: There is a native error flag for tool results. Else the text is kept, the flag reported.
@@ -128,7 +130,8 @@ class Target:
         calls_last: Nothing may stand behind a message's calls.
         blank_text: Texts without a non-space character may stand.
         media: Rules by (role, type); a missing entry means not supported. None: everything is.
-        tool_media: "keep" as `media` says, or "user": moved into a user message behind the results.
+        tool_media: "keep" as `media` says, or "user": what tool messages may not hold, by `media` or the model's
+            profile, is moved into a user message behind the results.
         reasoning: See `ReasoningRule`; None: everything stays (neutral dialects).
         server_tools: Items of the provider's own tools may be replayed to it: "pairs" (call and result blocks of one
             message, complete), "items" (each stands for itself), or "never". "any" for neutral dialects.
@@ -137,6 +140,7 @@ class Target:
         non_standard: Blocks of unknown type may stand: "any", "same-api", or "never".
         native_parts: Types of such blocks that this API alone knows: they may stand where no origin is known, as in
             messages that an application wrote itself.
+        part_roles: Roles in whose messages blocks of such a type may stand, where these are not all.
         pairs: Calls and results must match. False only for neutral dialects that keep history as it is.
         keeps_empty: An empty history is a valid payload.
     """
@@ -155,6 +159,7 @@ class Target:
     unique_call_ids: Literal["request", "step"] = "request"
     tool_name: IdRule | None = None
     message_name: IdRule | None = None
+    speakers: bool = True
     results: Literal["directly", "later"] = "directly"
     result_order: Literal["any", "call"] = "any"
     tool_status: bool = True
@@ -174,6 +179,7 @@ class Target:
     refusal: bool = True
     non_standard: Literal["any", "same-api", "never"] = "any"
     native_parts: frozenset[str] = frozenset()
+    part_roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
     pairs: bool = True
     keeps_empty: bool = False
 

@@ -28,9 +28,9 @@ from .base import (
 )
 from .bedrock_blocks import FORMATS
 from .bedrock_read import API, PROVIDER, Reader, problems_of, split_payload
-from .bedrock_write import BLOCK_KEYS, Writer
+from .bedrock_write import Writer
 from .jsonl import MAX_DEPTH, too_deep
-from .lint.bedrock import RULES, lint_messages
+from .lint.bedrock import BLOCK_KEYS, RULES, lint_messages
 from .long_integers import with_text_arguments
 from .models import narrow_media
 from .number_limits import made_of_json
@@ -63,6 +63,7 @@ _CONCERNS: Final[Mapping[str, str]] = {
     "call_id": "B10",
     "repeated_call_id": "B10",
     "tool_name": "B10",
+    "speaker": "B3",
     "role": "B3",
     "mid_system": "B3",
     "blank_text": "B5",
@@ -102,7 +103,11 @@ class Bedrock:
         Field(neutral="tool_call", native="toolUse"),
         Field(neutral="image, video, audio", native="image, video, audio with bytes or s3Location"),
         Field(neutral="file, text-plain", native="document", note="name of letters, digits, spaces, -()[] (B6)"),
-        Field(neutral="cache_hint", native="cachePoint behind the block", note="as it came from Bedrock"),
+        Field(
+            neutral="cache_hint",
+            native="cachePoint behind the block",
+            note="back to Bedrock; behind a toolResult",
+        ),
         Field(neutral="non_standard", native="the block as it came", note="back to Bedrock only"),
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
@@ -110,10 +115,11 @@ class Bedrock:
         DeclaredLoss(rule="B6", kind="re-keyed", when="a document's name does not fit, or is used twice"),
         DeclaredLoss(rule="B6", kind="placeholder", when="more images or documents than a request may hold"),
         DeclaredLoss(rule="B6", kind="unresolved", when="bytes that cannot be decoded"),
+        DeclaredLoss(rule="B6", kind="dropped", when="a medium's detail or transcript"),
         DeclaredLoss(rule="B11", kind="synthesized", when="an error result without content"),
         DeclaredLoss(rule="B12", kind="downgraded", when="arguments that hold NaN, infinities or bytes"),
         DeclaredLoss(rule="B4", kind="dropped", when="citations and cache markers of other providers"),
-        DeclaredLoss(rule="B3", kind="dropped", when="names of speakers"),
+        DeclaredLoss(rule="B4", kind="downgraded", when="a part that has no place in its content becomes its text"),
         DeclaredLoss(rule="B9", kind="unresolved", when="a result without an id (import)"),
     )
 
@@ -133,6 +139,7 @@ class Bedrock:
             ends_with_user=True,
             call_id=_CALL_ID,
             tool_name=_TOOL_NAME,
+            speakers=False,
             tool_status=model is None or _WITH_STATUS.search(model) is not None,
             invalid_arguments=False,
             blank_text=False,

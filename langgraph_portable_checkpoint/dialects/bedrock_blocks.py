@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from ..envelope.model import Block
 from .arguments import read_object_call
-from .media_parts import bytes_of
+from .media_parts import bytes_of, word_of
 
 Native = dict[str, Any]
 
@@ -278,9 +278,9 @@ def _write_media(block: Block) -> Native | None:
         return None
     fields: Native = {"format": native_format} if native_format else {}
     if kind == "file":
-        fields["name"] = document_name(block.get("filename") or block.get("title") or "document")
-    extras = block.get("extras") or {}
-    fields |= {key: extras[key] for key in ("context", "citations") if key in extras and kind == "file"}
+        fields["name"] = document_name(block.get("filename") or word_of(block, "title") or "document")
+        context, citations = word_of(block, "context"), (block.get("extras") or {}).get("citations")
+        fields |= ({"context": context} if context else {}) | ({"citations": citations} if citations else {})
     return {_KEY_OF[kind]: {**fields, "source": source}}
 
 

@@ -9,24 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from ..envelope.model import Block
 from .base import Target, native, plain_text
-from .bedrock_blocks import Native, native_block
+from .bedrock_blocks import Native, block_of, native_block
 from .bedrock_read import API
-from .lint.bedrock import MAX_DOCUMENTS, MAX_IMAGES
+from .lint.bedrock import BLOCK_KEYS, MAX_DOCUMENTS, MAX_IMAGES, RESULT_KEYS, SYSTEM_KEYS
+from .media_parts import UNSAID, unsaid, word_of
 from .plain_values import plain_or_told
 from .report import Placed, Report
 
-BLOCK_KEYS: Final = frozenset(
-    {
-        "text", "image", "document", "video", "audio", "toolUse", "toolResult", "guardContent", "cachePoint",
-        "reasoningContent", "citationsContent", "searchResult", "toolAddition", "toolRemoval",
-    }
-)  # fmt: skip
-
 _NATIVE_KEYS: Final = BLOCK_KEYS | {"json"}
+_HOLDS: Final[Mapping[str, frozenset[str]]] = {"system": SYSTEM_KEYS, "tool": RESULT_KEYS}
+"""Blocks that may stand in a role's content, where that is not every block of a message."""
 
 
 class Writer:
@@ -45,7 +41,7 @@ class Writer:
             if role == "system":
                 system += self._blocks(placed)
                 continue
-            blocks = [self._answer(placed)] if role == "tool" else self._blocks(placed)
+            blocks = self._answer(placed) if role == "tool" else self._blocks(placed)
             native_role = "assistant" if role == "assistant" else "user"
             if messages and messages[-1]["role"] == native_role:
                 messages[-1]["content"] += blocks
@@ -63,8 +59,6 @@ class Writer:
             self.report.add("B6", "synthesized", action="put a text beside a document", at=placed)
 
     def _blocks(self, placed: Placed) -> list[Native]:
-        if placed.envelope.get("name") and placed.envelope["role"] in ("user", "assistant"):
-            self.report.add("B3", "dropped", action="left out the speaker's name", at=placed)
         text = plain_text(placed.envelope)
         if text is not None:
             return [{"text": text}]
@@ -74,9 +68,9 @@ class Writer:
         return found
 
     def _block(self, block: Block, placed: Placed, path: str) -> list[Native]:
-        found = native(block, placed.envelope, api=API)
-        if not is_native(found):
-            found = self._written(block, placed, path)
+        raw = native(block, placed.envelope, api=API)
+        spelled: Native = raw if is_native(raw) else self._written(block, placed, path)
+        found = self._in_place(spelled, block, placed, path)
         if found is None:
             return []
         found = self._within_limits(found, placed, path)
@@ -87,13 +81,32 @@ class Writer:
             self.report.add("B4", "dropped", action="left out a cache marker", at=placed, path=path)
         return [found]
 
-    def _written(self, block: Block, placed: Placed, path: str) -> Native | None:
+    def _in_place(self, found: Native, block: Block, placed: Placed, path: str) -> Native | None:
+        """Return a block that may stand in its content: what is read of it where it may not, None for what steers only.
+
+        Cache markers of results stand behind them, as langchain-aws puts them.
+        """
+        role, (key,) = placed.envelope["role"], found
+        if key in _HOLDS.get(role, BLOCK_KEYS) or (key == "cachePoint" and role == "tool"):
+            return found
+        said = block if block["type"] == "text" else block_of(found)
+        if said["type"] != "text" or not said["text"].strip():
+            self.report.add("B4", "dropped", action="left out a part that has no place here", at=placed, path=path)
+            return None
+        if key != "json":
+            action = "a part that has no place here became its text"
+            self.report.add("B4", "downgraded", action=action, at=placed, path=path, detail=key)
+        return {"text": said["text"]}
+
+    def _written(self, block: Block, placed: Placed, path: str) -> Native:
         found = block.get("value") if block["type"] == "non_standard" else native_block(block)
         if not isinstance(found, dict) or not is_native(found):
             return self._unwritable(block, placed, path)
         if "toolUse" in found:
             tell = partial(self.report.add, "B12", "downgraded", action="made arguments plain", at=placed, path=path)
             found = {"toolUse": {**found["toolUse"], "input": plain_or_told(found["toolUse"]["input"], tell)}}
+        if left := unsaid(block, *(("title", "context") if "document" in found else ())):
+            self.report.add("B6", "dropped", action=UNSAID, at=placed, path=path, detail=left)
         if block.get("annotations"):
             found = self._cited(found, block, placed, path)
         return self._named(found, block, placed, path) if "document" in found else found
@@ -115,7 +128,7 @@ class Writer:
         name = made = found["document"]["name"]
         while made in self.names:
             made = f"{name[:190]} {len(self.names) + 1}"
-        if made != (block.get("filename") or block.get("title") or "document"):
+        if made != (block.get("filename") or word_of(block, "title") or "document"):
             self.report.add("B6", "re-keyed", action="gave a document a name that fits", at=placed, path=path)
         return {"document": {**found["document"], "name": made}}
 
@@ -130,24 +143,27 @@ class Writer:
             return {"text": f"[{kind}: left out, a request holds only so many]"}
         return found
 
-    def _answer(self, placed: Placed) -> Native:
+    def _answer(self, placed: Placed) -> list[Native]:
         envelope = placed.envelope
         raw = envelope.get("raw_content")
         if isinstance(raw, dict) and "toolResult" in raw and (envelope.get("origin") or {}).get("api") == API:
-            return raw if self.target.tool_status else {"toolResult": _without_status(raw["toolResult"])}
-        content = self._blocks(placed)
+            return [raw if self.target.tool_status else {"toolResult": _without_status(raw["toolResult"])}]
+        blocks = self._blocks(placed)
+        content = [block for block in blocks if "cachePoint" not in block]
+        markers = [block for block in blocks if "cachePoint" in block]
         failed = envelope.get("status") == "error"
         if failed and not content:
             content = [{"text": "The tool failed without a message."}]
             self.report.add("B11", "synthesized", action="gave an error result a text", at=placed)
         found = {"toolUseId": envelope.get("tool_call_id"), "content": content}
-        return {"toolResult": found | ({"status": "error"} if failed and self.target.tool_status else {})}
+        status = {"status": "error"} if failed and self.target.tool_status else {}
+        return [{"toolResult": found | status}, *markers[-1:]]
 
 
 def _without_status(answer: Mapping[str, Any]) -> Native:
     return {key: value for key, value in answer.items() if key != "status"}
 
 
-def is_native(value: Any) -> bool:
+def is_native(value: Any) -> TypeGuard[Native]:
     """Tell whether a value is one native content block (or a `json` one of a tool result)."""
     return isinstance(value, dict) and len(value) == 1 and next(iter(value)) in _NATIVE_KEYS

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
-from .arguments import write_arguments
+from .arguments import NotJsonError, plain_arguments, write_arguments
 from .base import is_foreign, native, plain_text, text_and_calls
 from .chat_hosts import Host
 from .chat_read import API, NAME, REASONING_KEYS
-from .media_parts import base64_of, data_url_of
+from .media_parts import UNSAID, base64_of, data_url_of, unsaid, word_of
 from .pairing import CALL_TYPES
 from .report import Placed, Report
 
@@ -89,12 +89,12 @@ class ChatWriter:
             text, asked = known
             return {
                 "content": text,
-                **({"tool_calls": [self._call(call, envelope) for call in asked]} if asked else {}),
+                **({"tool_calls": [self._call(call, placed) for call in asked]} if asked else {}),
             }
         kinds = _by_kind(envelope)
         message = self._reasoning(kinds.get("reasoning", ()))
-        calls = [self._call(block, envelope) for block in kinds.get("call", ())]
-        refusals = [block["refusal"] for block in kinds.get("refusal", ()) if "raw" not in block]
+        calls = [self._call(block, placed) for block in kinds.get("call", ())]
+        refusals = self._refusals(kinds.get("refusal", ()), placed)
         audio = next((block["file_id"] for block in kinds.get("audio", ()) if "file_id" in block), None)
         content = self._content(placed)
         omits = _kept(envelope).get("omits", ())
@@ -109,6 +109,16 @@ class ChatWriter:
             message["tool_calls"] = calls
         return message
 
+    def _refusals(self, blocks: Sequence[Block], placed: Placed) -> list[str]:
+        """Return the texts of refusals that go into the field: all but one that stands for the whole content (C12)."""
+        if not blocks or any(block["type"] == "refusal" for block in _parts_of(placed.envelope)):
+            return []
+        if len(blocks) > 1:
+            self.lose("C12", "merged", placed, "content", action="refusals became one")
+        elif "raw" in blocks[0]:
+            self.lose("C12", "moved", placed, "content", action="a refusal beside other parts went into its field")
+        return [block["refusal"] for block in blocks]
+
     def _content(self, placed: Placed) -> Any:
         """Spell texts and parts: a plain text where there is one text that came as one, else a list of parts."""
         envelope = placed.envelope
@@ -117,7 +127,7 @@ class ChatWriter:
             return text
         blocks = envelope["content"]
         if envelope["role"] == "assistant":
-            blocks = [block for block in blocks if block["type"] == "text" or _is_part(block)]
+            blocks = _parts_of(envelope)
         if not blocks:
             return None if envelope["role"] == "assistant" else ""
         parts = [self._part(block, placed) for block in blocks]
@@ -139,6 +149,8 @@ class ChatWriter:
             self.lose("C12", "dropped", placed, "content", action="citations have no place in messages that are sent")
         if block.get("cache_hint") is not None:
             self.lose("C12", "dropped", placed, "content", action="cache hints have no place here")
+        if left := unsaid(block, "detail"):
+            self.lose("C12", "dropped", placed, "content", action=UNSAID, detail=left)
         return _PARTS[block["type"]](block)
 
     def _is_native(self, raw: Mapping[str, Any]) -> bool:
@@ -149,11 +161,16 @@ class ChatWriter:
             return False
         return raw.keys() <= (allowed | {"cache_control"} if self.host.reasoning == "reasoning_details" else allowed)
 
-    def _call(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any]:
-        raw = native(block, envelope, api=API)
+    def _call(self, block: Block, placed: Placed) -> dict[str, Any]:
+        raw = native(block, placed.envelope, api=API)
         if isinstance(raw, dict) and self._is_native(raw) and raw.get("id") and _is_text_call(raw):
             return dict(raw)
-        function = {"name": block.get("name"), "arguments": write_arguments(block)}
+        try:
+            arguments = write_arguments(block)
+        except NotJsonError as odd:
+            arguments = plain_arguments(block)
+            self.lose("C9", "downgraded", placed, "content", action="made arguments plain", detail=str(odd))
+        function = {"name": block.get("name"), "arguments": arguments}
         return {"id": block.get("id"), "type": "function", "function": function}
 
     def _reasoning(self, blocks: Sequence[Block]) -> dict[str, Any]:
@@ -204,6 +221,14 @@ def _is_part(block: Block) -> bool:
     return block["type"] in ("refusal", "non_standard") and "raw" in block
 
 
+def _parts_of(envelope: MessageEnvelope) -> list[Block]:
+    """Return what stands in an assistant's content: texts and unknown parts, or one refusal that is alone (C12)."""
+    blocks = [block for block in envelope["content"] if block["type"] == "text" or _is_part(block)]
+    said = [block for block in blocks if block["type"] != "refusal"]
+    refusals = sum(block["type"] == "refusal" for block in envelope["content"])
+    return said if said or refusals > 1 else blocks
+
+
 def _detail(block: Block) -> Any:
     raw = block.get("raw")
     if isinstance(raw, Mapping) and str(raw.get("type")).startswith("reasoning."):
@@ -217,8 +242,8 @@ def _detail(block: Block) -> Any:
 
 def _image(block: Block) -> dict[str, Any]:
     image: dict[str, Any] = {"url": data_url_of(block) or block.get("url")}
-    if block.get("detail"):
-        image["detail"] = block["detail"]
+    if detail := word_of(block, "detail"):
+        image["detail"] = detail
     return {"type": "image_url", "image_url": image}
 
 

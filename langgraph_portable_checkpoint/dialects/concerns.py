@@ -29,6 +29,7 @@ CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
     "repeated_call_id": {"re-keyed": "a call's id was used before"},
     "tool_name": {"re-keyed": "a tool's name does not fit"},
     "message_name": {"re-keyed": "a message's name does not fit"},
+    "speaker": {"dropped": "the name of a speaker, where messages cannot say who speaks"},
     "role": {"downgraded": "a role that the target does not know becomes user"},
     "mid_system": {"downgraded": "a system message that does not lead becomes a user message with the same text"},
     "blank_text": {"dropped": "a text of spaces only"},

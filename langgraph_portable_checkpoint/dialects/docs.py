@@ -42,7 +42,9 @@ every target, with the same options:
 
 Not covered, because the longer history says something else about the shorter one: a result that comes later than the
 turn of its call; another model that answers later, where `model=` is not given (the last one of the provider decides
-which reasoning may be replayed); cache marks, of which Anthropic takes the last four; `for_next_turn=False`.
+which reasoning may be replayed); cache marks, of which Anthropic takes the last four; `for_next_turn=False`; a user
+message with nothing in it, which is left out, where roles must alternate (Bedrock, Google): the answers around it
+become one entry.
 """
 
 

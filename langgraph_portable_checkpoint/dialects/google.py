@@ -97,7 +97,7 @@ class Google:
         DeclaredLoss(rule="G14", kind="synthesized", when="a mime type, where none is known"),
         DeclaredLoss(rule="G14", kind="unresolved", when="bytes that are empty or cannot be decoded"),
         DeclaredLoss(rule="G4", kind="dropped", when="citations, cache markers, and blocks that no part can say"),
-        DeclaredLoss(rule="G14", kind="dropped", when="file names, which the Gemini API does not take"),
+        DeclaredLoss(rule="G14", kind="dropped", when="names, titles, contexts, details and transcripts of media"),
     )
 
     def target(self, options: ExportOptions) -> Target:
@@ -118,10 +118,11 @@ class Google:
             call_id=CALL_ID,
             unique_call_ids="step",
             tool_name=TOOL_NAME,
+            speakers=False,
             result_order="call",
             invalid_arguments=False,
             media=narrow_media(media, options.model),
-            tool_media="keep" if nested else "user",
+            tool_media="user",
             reasoning=ReasoningRule(replay="same-model"),
             server_tools="items",
             refusal=False,
@@ -180,6 +181,7 @@ _CONCERNS: Final[Mapping[str, str]] = {
     "call_id": "G8",
     "repeated_call_id": "G8",
     "tool_name": "G8",
+    "speaker": "G2",
     "role": "G2",
     "mid_system": "G14",
     "broken_text": "G1",

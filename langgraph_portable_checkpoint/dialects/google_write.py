@@ -20,7 +20,7 @@ from ..errors import IncompatibleHistoryError
 from .base import ExportOptions, Target, blocks_of
 from .google_parts import Part, answer_text, camel_keys, is_part, native_part
 from .google_read import API, NAME
-from .media_parts import MEDIA_PARTS, placeholder
+from .media_parts import MEDIA_PARTS, UNSAID, placeholder, unsaid
 from .models import model_family
 from .normalise import OPENING
 from .plain_values import plain_or_told
@@ -188,6 +188,8 @@ class Writer:
             self.report.add("G4", "dropped", action="left out citations", at=placed, path=path)
         if block.get("cache_hint"):
             self.report.add("G4", "dropped", action="left out a cache marker", at=placed, path=path)
+        if left := unsaid(block):
+            self.report.add("G14", "dropped", action=UNSAID, at=placed, path=path, detail=left)
         if block.get("filename"):
             self.report.add("G14", "dropped", action="left out a file name", at=placed, path=path)
         if block["type"] in ("image", "audio", "video", "file") and not block.get("mime_type"):
@@ -246,7 +248,7 @@ class Writer:
         texts: list[str] = []
         media: list[Part] = []
         for index, block in enumerate(placed.envelope["content"]):
-            part = {"text": block["text"]} if block["type"] == "text" else self._written(block, *placed.part(index))
+            part = self._plain(block) or self._written(block, *placed.part(index))
             if part is not None and "text" in part:
                 texts.append(part["text"])
             elif part is not None:

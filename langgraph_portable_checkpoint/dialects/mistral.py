@@ -43,6 +43,7 @@ CONCERN_RULES: Final[Mapping[str, str]] = {
     "call_id": "M1",
     "repeated_call_id": "M1",
     "tool_name": "M7",
+    "speaker": "M8",
     "role": "M2",
     "mid_system": "M2",
     "blank_text": "M5",
@@ -85,7 +86,7 @@ class Mistral:
         Field(neutral="audio", native="input_audio chunk", note="from v7 on, where the profile or model says so"),
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
-        DeclaredLoss(rule="M8", kind="dropped", when="names of speakers, citations, cache hints"),
+        DeclaredLoss(rule="M8", kind="dropped", when="citations, cache hints, transcripts beside audio"),
     )
 
     def target(self, options: ExportOptions) -> Target:
@@ -102,6 +103,7 @@ class Mistral:
             ends_with_user=True,
             call_id=IdRule(pattern=ID, max_length=9, prefix="", digest_length=9),
             tool_name=IdRule(pattern=TOOL_NAME, max_length=64, prefix="tool_"),
+            speakers=False,
             tool_status=False,
             invalid_arguments=False,
             text_arguments=True,

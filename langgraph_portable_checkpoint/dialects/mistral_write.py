@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
-from .arguments import write_arguments
+from .arguments import plain_arguments
 from .base import is_foreign, plain_text, text_and_calls
-from .media_parts import base64_of, data_url_of
+from .media_parts import UNSAID, base64_of, data_url_of, unsaid, word_of
 from .mistral_read import API, NAME
 from .pairing import CALL_TYPES
 from .reasoning import origin_of
@@ -52,8 +52,8 @@ class MistralWriter:
             message["tool_calls"] = [self._call(block, envelope) for block in calls]
         if role == "tool":
             message["tool_call_id"] = envelope.get("tool_call_id")
-        if "name" in envelope:
-            self._name(message, placed)
+            if envelope.get("name") is not None:
+                message["name"] = envelope["name"]
         if kept is not _NOTHING_KEPT:
             message |= {key: kept[key] for key in kept if key in _MESSAGE_KEYS and key not in message}
         return message
@@ -61,15 +61,6 @@ class MistralWriter:
     def lose(self, kind: LossKind, placed: Placed, path: str, *, action: str) -> None:
         """Report what Mistral's messages cannot say (M8)."""
         self.report.add("M8", kind, at=placed, path=path, action=action)
-
-    def _name(self, message: dict[str, Any], placed: Placed) -> None:
-        name = placed.envelope.get("name")
-        if name is None:
-            return
-        if message["role"] == "tool":
-            message["name"] = name
-        else:
-            self.lose("dropped", placed, "name", action="there is no place for names of speakers")
 
     def _content(self, placed: Placed) -> Any:
         """Spell texts and chunks: a plain text where there is one text that came as one, else a list of chunks."""
@@ -92,13 +83,15 @@ class MistralWriter:
             self.lose("dropped", placed, "content", action="citations have no place in messages that are sent")
         if block.get("cache_hint") is not None:
             self.lose("dropped", placed, "content", action="cache hints have no place here")
+        if left := unsaid(block, "detail"):
+            self.lose("dropped", placed, "content", action=f"{UNSAID}: {left}")
         return _CHUNKS[block["type"]](block)
 
     def _call(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any]:
         raw = _native(block, envelope)
         if raw is not None and raw.get("id") == block.get("id"):
             return dict(raw)
-        function = {"name": block.get("name"), "arguments": write_arguments(block)}
+        function = {"name": block.get("name"), "arguments": plain_arguments(block)}
         return {"id": block.get("id"), "type": "function", "function": function}
 
 
@@ -129,10 +122,15 @@ def _thinking(block: Block) -> dict[str, Any]:
     return chunk | ({"signature": signature} if signature else {})
 
 
+def _image(block: Block) -> dict[str, Any]:
+    url, detail = data_url_of(block) or block.get("url"), word_of(block, "detail")
+    return {"type": "image_url", "image_url": {"url": url, "detail": detail} if detail not in (None, "auto") else url}
+
+
 _CHUNKS: Final[Mapping[str, Callable[[Block], dict[str, Any]]]] = {
     "text": lambda block: {"type": "text", "text": block["text"]},
     "reasoning": _thinking,
-    "image": lambda block: {"type": "image_url", "image_url": data_url_of(block) or block.get("url")},
+    "image": _image,
     "audio": lambda block: {"type": "input_audio", "input_audio": base64_of(block) or block.get("url")},
     "non_standard": lambda block: block["value"],
 }

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import IncompatibleHistoryError
-from .arguments import write_arguments
+from .arguments import plain_arguments
 from .base import ExportOptions, Target, without_raw
 from .concerns import CONCERNS, PROFILE_LOSS, normaliser_losses
 from .ids import IdMap, NameMap
@@ -111,7 +111,7 @@ def _without_tools(paired: Paired, report: Report, rule: str, reason: str) -> Pa
 def _told(block: Block) -> Block:
     if block["type"] not in CALL_TYPES:
         return block
-    return {"type": "text", "text": f"[{block.get('name') or UNKNOWN_TOOL} is called with {write_arguments(block)}]"}
+    return {"type": "text", "text": f"[{block.get('name') or UNKNOWN_TOOL} is called with {plain_arguments(block)}]"}
 
 
 def _refuse_empty(conversation: Sequence[Placed], left: Sequence[Placed], target: Target) -> None:
@@ -246,6 +246,11 @@ def _name_messages(conversation: list[Placed], parts: Parts) -> list[Placed]:
         name = placed.envelope.get("name")
         if name is not None:
             is_tool = placed.envelope["role"] == "tool"
+            if not is_tool and not parts.target.speakers:
+                if name:
+                    parts.lose("speaker", "dropped", placed, "name", action="left out the speaker's name", detail=name)
+                out.append(placed.having(_nameless(placed.envelope)))
+                continue
             new = (parts.names if is_tool else speakers).assign(name)
             if new != name:
                 if not is_tool:
@@ -254,6 +259,12 @@ def _name_messages(conversation: list[Placed], parts: Parts) -> list[Placed]:
                 placed = placed.having({**placed.envelope, "name": new})
         out.append(placed)
     return out
+
+
+def _nameless(envelope: MessageEnvelope) -> MessageEnvelope:
+    copy = envelope.copy()
+    copy.pop("name")
+    return copy
 
 
 def _tool_status(conversation: list[Placed], parts: Parts) -> list[Placed]:

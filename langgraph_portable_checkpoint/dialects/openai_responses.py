@@ -43,6 +43,7 @@ CONCERN_RULES: Final[Mapping[str, str]] = {
     "call_id": "R9",
     "repeated_call_id": "R8",
     "tool_name": "R3",
+    "speaker": "R7",
     "role": "R7",
     "broken_text": "R12",
     "empty_message": "R7",
@@ -51,6 +52,7 @@ CONCERN_RULES: Final[Mapping[str, str]] = {
     "server_tools": "R3",
     "non_standard": "R7",
     "media": "R12",
+    "tool_media": "R12",
     "tool_status": "R3",
 }
 PROFILES: Final[Mapping[str, str]] = {"openai": "openai", "xai": "xai"}
@@ -100,12 +102,12 @@ class OpenAIResponses:
         DeclaredLoss(rule="R6", kind="re-keyed", when="an id of reasoning or a message that was used before"),
         DeclaredLoss(rule="R6", kind="dropped", when="an id of a call that was used before"),
         DeclaredLoss(
-            rule="R7", kind="dropped", when="citations and parts of unknown type in a message without its own id"
+            rule="R7", kind="dropped", when="citations and parts of unknown type, save in an answer with its own id"
         ),
         DeclaredLoss(rule="R7", kind="downgraded", when="a refusal of a message without its own id"),
         DeclaredLoss(rule="R7", kind="merged", when="text parts of a message without its own id"),
-        DeclaredLoss(rule="R12", kind="dropped", when="cache hints"),
-        DeclaredLoss(rule="R12", kind="downgraded", when="a text is longer than a request may hold: it is cut"),
+        DeclaredLoss(rule="R12", kind="dropped", when="cache hints, title and context of a document"),
+        DeclaredLoss(rule="R12", kind="downgraded", when="a text longer than a request may hold; bytes in arguments"),
     )
 
     def target(self, options: ExportOptions) -> Target:
@@ -121,8 +123,10 @@ class OpenAIResponses:
             results="later",
             call_id=IdRule(pattern=_ANY, max_length=64),
             tool_name=CHAT_NAME,
+            speakers=False,
             tool_status=False,
             media=narrow_media(_MEDIA, options.model),
+            tool_media="user",
             reasoning=ReasoningRule(replay="same-model", needs=needs),
             item_ids=True,
             server_tools="items",

@@ -18,6 +18,7 @@ from .ids import NameMap
 from .media_parts import MEDIA_PARTS, MediaFitter, placeholder
 from .native_parts import CONTENT_DOCUMENT, MARKERS, kind_of, neutral_form, told_text
 from .pairing import CALL_TYPES, with_content
+from .plain_values import told_as_text
 from .reasoning import Replay, origin_of
 from .report import LossKind, Placed, Report, Spot
 
@@ -174,7 +175,7 @@ class Parts:
         self.lose(
             "invalid_arguments", "downgraded", placed, f"{path}.args", action="invalid arguments became an object"
         )
-        text = args if isinstance(args, str) else json.dumps(args, default=str)
+        text = args if isinstance(args, str) else json.dumps(args, default=told_as_text)
         wrapped = without_raw(block, type="tool_call", args={"invalid_arguments": text if args else ""})
         wrapped.pop("arguments", None)
         return [wrapped]
@@ -229,6 +230,7 @@ class Parts:
         value = block.get("value")
         kind = kind_of(value)
         own = own or ("provider" not in origin and kind in self.target.native_parts)
+        own = own and placed.envelope["role"] in self.target.part_roles.get(kind, (placed.envelope["role"],))
         if self.target.non_standard == "any" or (self.target.non_standard == "same-api" and own and "raw" in block):
             return [block]
         if "provider" not in origin and (forms := neutral_form(value)):
@@ -272,7 +274,8 @@ class Parts:
             found = self.text(found[0], placed, path)
         if [other["type"] for other in found] != [block["type"]]:
             self.replay.broken = True
-        return found
+        texts = [self.text(one, placed, path) if one["type"] == "text" else [one] for one in found]
+        return [one for each in texts for one in each]
 
 
 _Fit = Callable[[Parts, Block, Placed, str], list[Block]]

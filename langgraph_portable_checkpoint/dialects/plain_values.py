@@ -65,6 +65,11 @@ def plain_or_told(value: Any, tell: Callable[[], None]) -> Any:
     return _spelled(value)
 
 
+def told_as_text(value: Any) -> str:
+    """Return the text that stands for a value that JSON has no form for: base64 of bytes."""
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
+
+
 def _spelled(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None

@@ -9,11 +9,11 @@ from itertools import groupby
 from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
-from .arguments import write_arguments
+from .arguments import NotJsonError, plain_arguments, write_arguments
 from .base import IdRule, is_foreign, plain_text, text_and_calls
 from .ids import digest_id
 from .lint.openai_responses import MAX_TEXT, leads_to
-from .media_parts import data_url_of
+from .media_parts import UNSAID, data_url_of, unsaid, word_of
 from .reasoning import origin_of
 from .report import LossKind, Placed, Report
 from .responses_items import API, CALLS, HOSTED, NAME, NEED_ID, USER_ITEMS
@@ -83,7 +83,10 @@ class ResponsesWriter:
             if known is None or (known[1] and (not unknown or any("origin" in call for call in known[1]))):
                 return None
             said = [] if known[0] is None else [{"role": role, "content": known[0]}]
-            return said + [_call(call, own=False) for call in known[1]]
+            try:
+                return said + [_call(call, own=False) for call in known[1]]
+            except NotJsonError:
+                return None
         text = plain_text(envelope, foreign=foreign)
         if text is None:
             return None
@@ -159,7 +162,7 @@ class ResponsesWriter:
         elif kind == "reasoning":
             item = _reasoning(block)
         elif kind in ("tool_call", "invalid_tool_call"):
-            item = _call(block, own=own)
+            item = self._asked(block, placed, own=own)
         else:
             action = "an item that is no native one was left out"
             self.lose("R3", "dropped", placed, action=action, detail=str(block.get("name")))
@@ -167,6 +170,13 @@ class ResponsesWriter:
         if item.get("type") in CALLS:
             self._call_types[block.get("id")] = item["type"]
         return item
+
+    def _asked(self, block: Block, placed: Placed, *, own: bool) -> dict[str, Any]:
+        try:
+            return _call(block, own=own)
+        except NotJsonError as odd:
+            self.lose("R12", "downgraded", placed, action="made arguments plain", detail=str(odd))
+            return _call({**block, "arguments": plain_arguments(block)}, own=own)
 
     def _lacks_output(self, block: Block, placed: Placed) -> bool:
         """True for a shell, patch or computer call whose result is no native one, or whose id went (R1b): both become a
@@ -213,6 +223,8 @@ class ResponsesWriter:
         """Spell input content: a plain text where there is one text that came as one, else a list of parts."""
         if not blocks:
             return "" if placed.envelope["role"] == "tool" else []
+        if any(block.get("annotations") for block in blocks):
+            self.lose("R7", "dropped", placed, action="citations have no form in what is sent as input")
         if len(blocks) == 1 and blocks[0]["type"] == "text" and not self._raw_part(blocks[0], placed.envelope):
             return blocks[0]["text"]
         return [self._part(block, placed) for block in blocks]
@@ -225,6 +237,8 @@ class ResponsesWriter:
         raw = block["value"] if block["type"] == "non_standard" else self._raw_part(block, placed.envelope)
         if raw is None and block.get("cache_hint") is not None:
             self.lose("R12", "dropped", placed, action="cache hints have no place here")
+        if raw is None and (left := unsaid(block, "detail")):
+            self.lose("R12", "dropped", placed, action=UNSAID, detail=left)
         return raw if raw is not None else _PARTS[block["type"]](block)
 
     def _follow_reasoning(self) -> None:
@@ -390,7 +404,7 @@ def _call(block: Block, *, own: bool) -> dict[str, Any]:
 def _image(block: Block) -> dict[str, Any]:
     url = data_url_of(block) or block.get("url")
     source = {"image_url": url} if url else {"file_id": block.get("file_id")}
-    return {"type": "input_image", **source, "detail": block.get("detail") or "auto"}
+    return {"type": "input_image", **source, "detail": word_of(block, "detail") or "auto"}
 
 
 def _file(block: Block) -> dict[str, Any]:

@@ -62,6 +62,7 @@ CASES: dict[tuple[str, str], Case] = {
     ("repeated_call_id", "re-keyed"): Case((*STEP, *STEP)),
     ("tool_name", "re-keyed"): Case((user("hi"), assistant(call("abcdefghi", "a tool")), result("abcdefghi"))),
     ("message_name", "re-keyed"): Case((user("hi", name="a name"),)),
+    ("speaker", "dropped"): Case((user("hi", name="bob"),)),
     ("role", "downgraded"): Case((message("other", "hm", role_detail="critic"),)),
     ("mid_system", "downgraded"): Case((user("hi"), assistant("ok"), system("be brief"))),
     ("blank_text", "dropped"): Case((user("hi", " \n"),)),
@@ -92,7 +93,10 @@ CASES: dict[tuple[str, str], Case] = {
     ("media", "downgraded"): Case(
         (system({"type": "text-plain", "text": "notes", "mime_type": "text/plain"}), user("hi"))
     ),
-    ("tool_media", "moved"): Case((user("hi"), assistant(call("abcdefghi")), result("abcdefghi", image()))),
+    ("tool_media", "moved"): Case(
+        (user("hi"), assistant(call("abcdefghi")), result("abcdefghi", image())),
+        {"model": {"image_tool_message": False}},
+    ),
     ("tool_status", "downgraded"): Case(
         (user("hi"), assistant(call("abcdefghi")), result("abcdefghi", status="error"))
     ),
@@ -113,6 +117,7 @@ PROFILES = {
 }
 
 CITED = text("as it says", annotations=[{"type": "citation", "url": "https://example.com"}], id="lc_1")
+REFUSED = {"type": "refusal", "refusal": "no", "raw": {"type": "refusal", "refusal": "no"}}
 SHELL = {
     "type": "tool_call",
     "id": "c1",
@@ -140,9 +145,11 @@ OWN_CASES: dict[tuple[str, str, str], Case] = {
     ("openai-chat", "C5", "dropped"): Case(
         (user("hi"), assistant("ok", origin=OPENAI, extras={"openai-chat": {"annotations": [{"type": "url"}]}}))
     ),
+    ("openai-chat", "C9", "downgraded"): Case((user("hi"), assistant(call("a", x=b"b")), result("a"))),
     ("openai-chat", "C10", "dropped"): Case((user("hi", name="bob"),), {"profile": "fireworks"}),
     ("openai-chat", "C12", "dropped"): Case((user("hi"), assistant(CITED))),
     ("openai-chat", "C12", "merged"): Case((user("hi", "there"),), {"profile": "deepseek"}),
+    ("openai-chat", "C12", "moved"): Case((user("hi"), assistant("partly", REFUSED))),
     ("openai-chat", "C13", "downgraded"): Case((system("s", role_detail="developer"), user("hi")), {"profile": "groq"}),
     ("openai-responses", "R1", "dropped"): Case((*_own(_sealed("rs_1"), call("a")), user("well?"))),
     ("openai-responses", "R3", "dropped"): Case(_own(SERVER, "ok")),
@@ -164,7 +171,7 @@ OWN_CASES: dict[tuple[str, str, str], Case] = {
     ("anthropic", "A18", "dropped"): Case(
         (user("hi"), assistant(call("a"), origin=CLAUDE), result("a", extras={"anthropic": {"agentId": "x"}}))
     ),
-    ("mistral", "M8", "dropped"): Case((user("hi", name="bob"),)),
+    ("mistral", "M8", "dropped"): Case((user("hi"), assistant(CITED))),
 }
 """One history per loss that a dialect's own renderer declares."""
 

@@ -12,7 +12,7 @@ from langgraph_portable_checkpoint.dialects.registry import get_dialect
 from langgraph_portable_checkpoint.dialects.report import Report
 from langgraph_portable_checkpoint.errors import IncompatibleHistoryError
 from tests.dialects.exporting import export
-from tests.dialects.histories import CLAUDE, assistant, call, image, message, result, system, text, thought, user
+from tests.dialects.histories import CLAUDE, PNG, assistant, call, image, message, result, system, text, thought, user
 from tests.dialects.test_declared_losses import CASES, Case
 
 GEMINI_2 = {"provider": "google", "api": "generate-content", "model": "gemini-2.5-pro"}
@@ -49,6 +49,7 @@ EXPORTS: dict[tuple[str, str, str], Case] = {
     ("langchain", "L1", "downgraded"): Case((user("hi"), assistant({**call("c1"), "args": {"x": float("nan")}}))),
     ("bedrock", "B6", "synthesized"): Case((user(PDF),)),
     ("bedrock", "B6", "re-keyed"): Case((user("see", PDF),)),
+    ("bedrock", "B6", "dropped"): Case((user("see", image(base64=PNG, detail="low")),)),
     ("bedrock", "B6", "placeholder"): Case((user("see", *[image()] * 21),)),
     ("bedrock", "B6", "unresolved"): Case((user(BROKEN_IMAGE),)),
     ("bedrock", "B11", "synthesized"): Case((*STEP[:2], result("c1", "", status="error"))),
@@ -56,7 +57,12 @@ EXPORTS: dict[tuple[str, str, str], Case] = {
         (user("hi"), assistant({**call("c1"), "args": {"x": float("nan")}}), result("c1"))
     ),
     ("bedrock", "B4", "dropped"): Case((user("hi"), assistant(CITED))),
-    ("bedrock", "B3", "dropped"): Case((user("hi", name="bob"),)),
+    ("bedrock", "B4", "downgraded"): Case(
+        (system(text("s", extras={"searchResult": {"title": "s", "content": []}})), user("hi"))
+    ),
+    ("agent-checkpoint", "AC5", "downgraded"): Case(
+        (user("hi"), assistant({**call("c1"), "args": {"x": b"b"}}), result("c1"))
+    ),
     ("agent-checkpoint", "AC5", "dropped"): Case((user("hi"), assistant(CITED))),
 }
 """One history per loss that a renderer declares."""

@@ -361,7 +361,7 @@ def spelled(spell: Callable[[Any], str], value: Any) -> str:
 
 @given(VALUES)
 def test_arguments_are_spelled_as_an_encoder_of_their_own_spells_them(value: Any) -> None:
-    encoder = json.JSONEncoder(ensure_ascii=False, default=str)
+    encoder = json.JSONEncoder(ensure_ascii=False, default=arguments._no_form)
     assert spelled(arguments._spell, value) == spelled(encoder.encode, value)
 
 

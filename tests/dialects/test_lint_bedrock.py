@@ -39,7 +39,15 @@ BROKEN = {
     "B1": [[], None, {"messages": 3}],
     "B2": [[assistant(TEXT)]],
     "B3": [[user(TEXT), user(TEXT)], [{"role": "robot", "content": [TEXT]}]],
-    "B4": [[user()], [{"role": "user", "content": "x"}], [user({"text": "x", "image": {}})], [user({"image": 3})]],
+    "B4": [
+        [user()],
+        [{"role": "user", "content": "x"}],
+        [user({"text": "x", "image": {}})],
+        [user({"image": 3})],
+        [user({"json": {}})],
+        [user(TEXT), assistant(USE), user(result(content=[{"cachePoint": {"type": "default"}}]))],
+        {"messages": [user(TEXT)], "system": [{"json": {}}]},
+    ],
     "B5": [
         [user({"text": " "})],
         [user({"text": None})],

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages
+from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages, lint
 from langgraph_portable_checkpoint.errors import UnsupportedPartError
 from tests.dialects.histories import CLAUDE, OPENAI, PNG, assistant, call, image, result, user
 
@@ -131,12 +131,6 @@ def test_media_of_a_result_go_behind_all_results_elsewhere(dialect: str) -> None
     assert [(loss.kind, loss.path) for loss in export.report if loss.kind == "moved"] == [("moved", "content[0]")]
 
 
-def test_a_profile_without_tool_media_moves_them_too() -> None:
-    model = {"image_tool_message": False}
-    blocks = export_messages(tool_step(image()), "anthropic", model=model).payload["messages"][2]["content"]
-    assert "not available" in str(blocks[0]["content"])
-
-
 def test_an_image_only_message_never_disappears() -> None:
     payload = export_messages([user(image())], "openai-chat", profile="deepseek").payload
     assert payload["messages"] == [{"role": "user", "content": "[image/png: not available here]"}]
@@ -160,3 +154,27 @@ def test_a_plain_text_document_is_a_document_or_text() -> None:
     source = {"type": "text", "media_type": "text/plain", "data": "notes"}
     assert parts("anthropic", notes) == [{"type": "document", "source": source, "title": "n"}]
     assert parts("openai-chat", notes) == [{"type": "text", "text": "notes"}]
+
+
+@pytest.mark.parametrize("target", ["mistral", "anthropic", "openai-chat"])
+def test_a_blank_document_is_no_blank_text(target: str) -> None:
+    blank = {"type": "text-plain", "text": "\r", "mime_type": "text/plain"}
+    export = export_messages([{"v": 1, "role": "user", "content": [{"type": "text", "text": "see"}, blank]}], target)
+    assert not lint(export.payload, target)
+    assert target != "mistral" or [loss.kind for loss in export.report] == ["downgraded", "dropped"]
+
+
+@pytest.mark.parametrize(
+    "target", ["anthropic", "openai-chat", "openai-responses", "mistral", "google", "google gemini-3-pro", "bedrock"]
+)
+def test_a_picture_that_a_model_does_not_read_in_results_follows_them(target: str) -> None:
+    name, _, model = target.partition(" ")
+    profile = {"image_tool_message": False, "name": model}
+    history = [user("q"), assistant(call("abcdefghi")), result("abcdefghi", "seen", image()), assistant("ok")]
+    export = export_messages(history, name, model=profile)
+    written = str(export.payload)
+    assert "not available" not in written
+    assert written.index("see the next user message") < written.index("From the result of")
+    assert [loss.kind for loss in export.report if loss.kind != "synthesized"] == ["moved"]
+    assert not lint(export.payload, name, model=profile)
+    assert export_messages(history, "anthropic").lossless

@@ -48,3 +48,12 @@ def test_a_result_that_became_a_user_message() -> None:
     history = [user("q"), result("x", text("t"), PDF), assistant("ok")]
     found = places(history, "mistral", orphans="text")
     assert found["M6 placeholder"] == (1, "content[1]")
+
+
+@pytest.mark.parametrize("target", ["anthropic", "bedrock", "google", "mistral", "openai-responses"])
+def test_a_speaker_whose_name_is_left_out(target: str) -> None:
+    said = [user("q", name="bob"), assistant("I look", call("abcdefghi"), name="scout")]
+    said += [result("abcdefghi", name="search"), assistant("ok", name="scout")]
+    lost = [loss for loss in export_messages(said, target, model="gemini-2.5-pro").report if loss.kind == "dropped"]
+    assert [(loss.message, loss.path) for loss in lost] == [(0, "name"), (1, "name"), (3, "name")]
+    assert not [loss for loss in export_messages(said, "openai-chat").report if loss.kind == "dropped"]

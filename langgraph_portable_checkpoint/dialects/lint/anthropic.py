@@ -70,7 +70,7 @@ RULES: Final = (
     ),
     Rule(
         id="A18",
-        text="block types, their keys and sources are known ones",
+        text="block types, their keys, sources and places are known ones",
         source="anthropic types and beta types; server error 'Extra inputs are not permitted'",
     ),
 )
@@ -79,6 +79,7 @@ ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
 TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 MAX_MESSAGES: Final = 100_000
 _ASSISTANT_ONLY: Final = frozenset({"tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use"})
+_NOT_IN_RESULTS: Final = _ASSISTANT_ONLY | {"tool_result"}
 BLOCK_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "text": frozenset({"type", "text", "citations", "cache_control"}),
     "thinking": frozenset({"type", "thinking", "signature"}),
@@ -90,6 +91,13 @@ BLOCK_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "document": frozenset({"type", "source", "cache_control", "title", "context", "citations"}),
 }
 """Keys of blocks as requests take them. A native block with others, such as a stream's index, is spelled anew."""
+PART_ROLES: Final[Mapping[str, frozenset[str]]] = {
+    "container_upload": frozenset({"user", "assistant"}),
+    "search_result": frozenset({"user", "assistant", "tool"}),
+    "tool_reference": frozenset({"tool"}),
+    "browser_state": frozenset({"tool"}),
+}
+"""Parts that may not stand everywhere, with the roles whose content may hold them; "tool" is a tool_result's."""
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 
@@ -116,7 +124,7 @@ def lint_payload(messages: Any, system: Any = None) -> list[Finding]:
         found.extend(check(turns))
     for turn in turns:
         for path, block in turn.blocks:
-            found.extend(_block(path, block))
+            found.extend(_block(path, block, role=turn.role))
     return [*found, *_cache(turns, system), *_system(system)]
 
 
@@ -257,7 +265,7 @@ _CHECKS: Final[Sequence[Callable[[Sequence[_Turn]], Iterator[Finding]]]] = (
 )
 
 
-def _block(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
+def _block(path: str, block: Mapping[str, Any], *, role: str) -> Iterator[Finding]:
     kind = block.get("type")
     check = _BLOCKS.get(str(kind))
     if not isinstance(kind, str):
@@ -265,6 +273,8 @@ def _block(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
         return
     for key in sorted(block.keys() - BLOCK_KEYS.get(kind, block.keys())):
         yield Finding(rule="A18", path=f"{path}.{key}", message=f"{kind} has no such key")
+    if role not in PART_ROLES.get(kind, (role,)) or (role == "tool" and kind in _NOT_IN_RESULTS):
+        yield Finding(rule="A18", path=path, message=f"{kind} has no place in {role} content")
     if check is not None:
         yield from check(path, block)
 
@@ -297,7 +307,7 @@ def _tool_result(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
             yield Finding(rule="A4", path=f"{path}.content", message="the text is blank")
         return
     for inner, part in _blocks(content, f"{path}.content"):
-        yield from _block(inner, part)
+        yield from _block(inner, part, role="tool")
 
 
 def _source(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:

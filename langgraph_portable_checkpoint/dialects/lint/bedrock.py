@@ -17,6 +17,17 @@ from ..base import Finding, Rule
 
 MAX_IMAGES: Final = 20
 MAX_DOCUMENTS: Final = 5
+BLOCK_KEYS: Final = frozenset(
+    {
+        "text", "image", "document", "video", "audio", "toolUse", "toolResult", "guardContent", "cachePoint",
+        "reasoningContent", "citationsContent", "searchResult", "toolAddition", "toolRemoval",
+    }
+)  # fmt: skip
+"""Blocks of messages."""
+RESULT_KEYS: Final = frozenset({"json", "text", "image", "document", "video", "searchResult"})
+"""Blocks of a toolResult."""
+SYSTEM_KEYS: Final = frozenset({"text", "guardContent", "cachePoint"})
+"""Blocks of the system parameter."""
 
 RULES: Final = (
     Rule(id="B1", text="messages is not empty", source="server error"),
@@ -26,8 +37,8 @@ RULES: Final = (
     Rule(id="B3", text="user and assistant alternate", source="server error 'A conversation must alternate'"),
     Rule(
         id="B4",
-        text="content is a non-empty list of blocks that Converse knows; nothing else has a place",
-        source="service model, Message",
+        text="content is a non-empty list of blocks that Converse knows there; nothing else has a place",
+        source="service model, Message, ToolResultContentBlock, SystemContentBlock",
     ),
     Rule(
         id="B5", text="texts are not blank", source="server error 'The text field in the ContentBlock object is blank'"
@@ -76,7 +87,26 @@ def lint_messages(payload: Any) -> list[Finding]:
     found += _order([_role(message) for message in messages])
     found += _pairs(messages)
     found += _totals(messages)
+    if isinstance(payload, Mapping):
+        found += _system(payload.get("system"))
     return found
+
+
+def _system(system: Any) -> Iterator[Finding]:
+    for index, block in enumerate(system if isinstance(system, list) else ()):
+        yield from _known(block, SYSTEM_KEYS, f"system[{index}]")
+
+
+def _known(block: Any, keys: frozenset[str], path: str) -> Iterator[Finding]:
+    """Check that a block is one of those of its place, and its value."""
+    if not isinstance(block, Mapping) or len(block) != 1:
+        yield Finding(rule="B4", path=path, message="is no block with one key")
+        return
+    ((key, value),) = block.items()
+    if key not in keys:
+        yield Finding(rule="B4", path=path, message=f"{key!s:.80} has no place here")
+        return
+    yield from _value(key, value, f"{path}.{key}")
 
 
 def _role(message: Any) -> str:
@@ -112,15 +142,12 @@ def _message(message: Any, path: str) -> Iterator[Finding]:
 
 
 def _block(block: Any, role: str, path: str) -> Iterator[Finding]:
-    if not isinstance(block, Mapping) or len(block) != 1:
-        yield Finding(rule="B4", path=path, message="is no block with one key")
-        return
-    ((key, value),) = block.items()
+    yield from _known(block, BLOCK_KEYS, path)
+    key = next(iter(block), None) if isinstance(block, Mapping) else None
     if (key == "toolUse" and role != "assistant") or (key == "toolResult" and role != "user"):
         yield Finding(rule="B7", path=path, message=f"{key} in a {role} message")
     if key in _USER_ONLY and role != "user":
         yield Finding(rule="B6", path=path, message=f"{key} in a {role} message")
-    yield from _value(key, value, f"{path}.{key}")
 
 
 def _value(key: str, value: Any, path: str) -> Iterator[Finding]:
@@ -163,11 +190,7 @@ def _tool_result(value: Mapping[str, Any], path: str) -> Iterator[Finding]:
     if status not in (None, "success", "error") or (status == "error" and not content):
         yield Finding(rule="B11", path=f"{path}.status", message="is unknown, or an error without content")
     for index, block in enumerate(content):
-        if not isinstance(block, Mapping) or len(block) != 1:
-            yield Finding(rule="B4", path=f"{path}.content[{index}]", message="is no block with one key")
-            continue
-        ((key, inner),) = block.items()
-        yield from _value(key, inner, f"{path}.content[{index}].{key}")
+        yield from _known(block, RESULT_KEYS, f"{path}.content[{index}]")
 
 
 def _reasoning(value: Mapping[str, Any], path: str) -> Iterator[Finding]:
