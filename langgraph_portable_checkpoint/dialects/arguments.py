@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
@@ -124,9 +125,13 @@ def tell_repeated(envelopes: Sequence[MessageEnvelope], report: Report) -> None:
                 )
 
 
+_KEY_ENDS: Final = re.compile(r'"\s*:').findall
+"""Each pair of a JSON object has one; so may a text."""
+
+
 def _repeats(text: str, args: Mapping[str, Any]) -> bool:
     """Tell whether a key stands twice in one object of the JSON that was read as `args`."""
-    if text.count(":") <= len(args):  # each pair has a colon, so there are no more pairs than the ones that were kept
+    if len(_KEY_ENDS(text)) <= len(args):  # there are no more pairs than the ones that were kept
         return False
     found = False
 

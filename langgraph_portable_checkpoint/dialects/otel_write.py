@@ -26,7 +26,8 @@ MESSAGE_KEYS: Final = (
 )
 """Keys of an envelope that stand beside the message under `PREFIX`."""
 NAME: Final = "otel"
-_IMPLIED: Final = (("origin", {"api": "otel"}), ("status", "success"))
+_EXTRAS: Final = PREFIX + "extras"
+_IMPLIED: Final = ((PREFIX + "origin", {"api": "otel"}), (PREFIX + "status", "success"))
 """What reading takes for granted where nothing is said."""
 _UNTOLD: Final = ("type", "raw")
 Part = dict[str, Any]
@@ -40,26 +41,25 @@ def write_message(envelope: MessageEnvelope) -> dict[str, Any]:
     message["parts"] = [_answer(envelope, parts)] if role == "tool" else parts
     if envelope.get("name") is not None:
         message["name"] = envelope["name"]
-    extras = envelope.get("extras") or {}
-    own = _own_keys(extras, message)
-    if own:
-        envelope = {**envelope, "extras": {key: value for key, value in extras.items() if key != NAME}}
-    told = {key: value for key in MESSAGE_KEYS if (value := envelope.get(key)) is not None}
-    kept = {
-        PREFIX + key: value
-        for key, value in told.items()
-        if (key, value) not in _IMPLIED and (value or key != "extras")
-    }
+    kept = {PREFIX + key: value for key in MESSAGE_KEYS if (value := envelope.get(key)) is not None}
+    for key, implied in _IMPLIED:
+        if kept.get(key) == implied:
+            del kept[key]
+    own = _own_keys(kept, message) if _EXTRAS in kept else {}
     if role == "other":
         kept[PREFIX + "role"] = "other"
     return {**message, **own, **_json(kept)}
 
 
-def _own_keys(extras: Mapping[str, Any], message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the keys that a message of this dialect had beside ours, to stand where they stood."""
+def _own_keys(kept: dict[str, Any], message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Take out of the extras what a message of this dialect had beside our keys, to stand where it stood."""
+    extras = kept[_EXTRAS]
     own = extras.get(NAME)
     if not isinstance(own, Mapping) or not message.keys().isdisjoint(own) or any(PREFIX in key for key in own):
         return {}
+    rest = {key: value for key, value in extras.items() if key != NAME}
+    del kept[_EXTRAS]
+    kept |= {_EXTRAS: rest} if rest else {}
     return own
 
 
