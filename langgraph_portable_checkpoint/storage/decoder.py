@@ -79,6 +79,8 @@ class Decoder:
         self.home = home
         self.hydrate = True
         """Whether media are put in; else texts that name them."""
+        self.named: set[bytes] = set()
+        """Media that were left where they are: stored items name them."""
         self._substituted = False
         """Whether something stands for a medium in what was filled last."""
         self.final = False
@@ -305,6 +307,8 @@ class Decoder:
             if data is not None:
                 return data
             self._substituted = True
+            if not self.hydrate:
+                self.named.add(hole.ref)
             return self.codec.walk.placeholder(hole, reference=not self.hydrate, home=self.home)
 
         return holes, resolve

@@ -110,6 +110,22 @@ def test_a_list_of_messages_and_parts_is_no_conversation_and_brings_all_its_medi
         assert len(found.checkpoint["channel_values"]["said"]) == 2
 
 
+@pytest.mark.parametrize("media", ["none", 0])
+def test_a_medium_that_was_left_where_it_is_is_not_stored_anew(
+    saver: PortableRedisSaver, server: Room, media: Any
+) -> None:
+    _talk(saver, 1)
+    data = base64.b64decode(_image(0)[1]["image_url"]["url"].partition(",")[2])
+    saver.record_upload("t", "https://generativelanguage.googleapis.com/v1beta/files/x", data=data)
+    (before,) = saver.media_table("t")
+    assert before.uploads
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as other:
+        config = {"configurable": {"thread_id": "t", "media": media}}
+        _graph(other).invoke({"messages": [HumanMessage(_image(0), id="again")]}, config)
+        assert [*other.media_table("t")] == [before]
+        assert _read(other, "all")[2].content == _image(0)
+
+
 @pytest.mark.parametrize("media", ["some", -1, True])
 def test_a_listing_in_an_unknown_reading_mode_is_refused(saver: PortableRedisSaver, media: Any) -> None:
     with pytest.raises(ValueError, match="media"):

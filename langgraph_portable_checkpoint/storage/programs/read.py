@@ -224,12 +224,14 @@ def tuple_of(
             view.sequences[ns, channel] = made
     if remember:
         view.hold(place, HeldRecord(data, dict(record.versions), record.values))
+    pending_writes = [(write.task_id, write.channel, decoder.value(write.entry)) for write in writes]
+    view.confirm(decoder.named)
     return CheckpointTuple(
         config=config if config is not None else config_of(thread_id, ns, checkpoint_id),
         checkpoint={**record.checkpoint, "channel_values": values},  # type: ignore[typeddict-item]
         metadata=record.metadata,  # type: ignore[arg-type]
         parent_config=config_of(thread_id, ns, record.parent_id) if record.parent_id else None,
-        pending_writes=[(write.task_id, write.channel, decoder.value(write.entry)) for write in writes],
+        pending_writes=pending_writes,
     )
 
 
