@@ -23,7 +23,7 @@ def made(**options: Any) -> PortableRedisSaver:
 
 
 @pytest.mark.parametrize(
-    "url", ["s3://bucket/prefix", "gs://b", "az://b", "file:///tmp/x", "HTTPS://h/x", Path("s3://bucket")]
+    "url", ["s3://bucket/prefix", "gs://b", "az://b", "file:///media/x", "HTTPS://h/x", Path("s3://bucket")]
 )
 def test_a_url_is_no_folder(url: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
