@@ -8,14 +8,13 @@ of a model) makes a plain one.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from langgraph_portable_checkpoint.media.holes import Hole
 
-_MAX_BYTES_KEPT: Final = 4096
+_FIRST_SWEEP: Final = 4096
 _PART_KEYS: Final = frozenset({"type", "text"})
 
 
@@ -51,17 +50,45 @@ class StandIn(str):
         return str, (str.__str__(self),)
 
 
-_bytes: OrderedDict[int, tuple[bytes, Standing]] = OrderedDict()
-"""Bytes that stand for a medium, by identity: serializers take no class of their own. The oldest are forgotten."""
+class _BytesInUse:
+    """Bytes that stand for a medium, by identity: serializers take no class of their own.
+
+    Bytes that nobody else holds any longer are forgotten, those in use never: a run may wait for days with what it
+    read. Each sweep leaves as much room as it found in use, so that a medium's share of all sweeps is constant.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[bytes, Standing]] = {}
+        self._sweep_at = _FIRST_SWEEP
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def keep(self, made: bytes, standing: Standing) -> None:
+        if len(self._kept) >= self._sweep_at:
+            self._sweep()
+        self._kept[id(made)] = (made, standing)
+
+    def find(self, leaf: bytes) -> Standing | None:
+        kept = self._kept.get(id(leaf))
+        return kept[1] if kept is not None and kept[0] is leaf else None
+
+    def _sweep(self) -> None:
+        for key, kept in list(self._kept.items()):
+            if sys.getrefcount(kept[0]) <= _UNHELD:
+                self._kept.pop(key, None)  # another thread may have been quicker
+        self._sweep_at = max(_FIRST_SWEEP, 2 * len(self._kept))
+
+
+_UNHELD: Final = next(sys.getrefcount(kept[0]) for kept in [(bytes([1, 2]), None)])
+"""What the interpreter counts for bytes that only one tuple holds."""
+_bytes: Final = _BytesInUse()
 
 
 def standing_bytes(text: str, standing: Standing) -> bytes:
     """Make bytes that stand for a medium."""
     made = text.encode()
-    _bytes[id(made)] = (made, standing)
-    while len(_bytes) > _MAX_BYTES_KEPT:
-        with suppress(KeyError):  # another thread was quicker
-            _bytes.popitem(last=False)
+    _bytes.keep(made, standing)
     return made
 
 
@@ -69,10 +96,7 @@ def stands_for(leaf: Any) -> Standing | None:
     """Tell what a text or bytes stand for; None for any that are what they are."""
     if type(leaf) is StandIn:
         return leaf.standing
-    if type(leaf) is bytes and _bytes:
-        kept = _bytes.get(id(leaf))
-        return kept[1] if kept is not None and kept[0] is leaf else None
-    return None
+    return _bytes.find(leaf) if type(leaf) is bytes and _bytes else None
 
 
 def part_behind(block: Mapping[Any, Any]) -> Standing | None:

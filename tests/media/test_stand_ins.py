@@ -19,8 +19,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph, add_messages
 from langgraph.types import Send
 
-from langgraph_portable_checkpoint import PortableRedisSaver
-from langgraph_portable_checkpoint.media.stand_ins import StandIn, stands_for
+from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
+from langgraph_portable_checkpoint.media import stand_ins
+from langgraph_portable_checkpoint.media.stand_ins import StandIn, Standing, standing_bytes, stands_for
 from tests.servers import Room
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
@@ -161,6 +162,29 @@ def test_media_that_were_not_asked_for_are_kept(server: Room, node: Callable[[An
             graph(memory, node).invoke({"count": 5}, CONFIG)
     with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
         assert graph(saver, node).get_state(CONFIG).values == graph(memory, node).get_state(CONFIG).values
+
+
+def test_bytes_that_are_in_use_stand_for_their_media_however_many_are_read(server: Room) -> None:
+    frames: list[Any] = [hashlib.sha256(b"%d" % number).digest() * 4 for number in range(6_000)]
+    options: dict[str, Any] = {"prefix": server.prefix, "media_policy": MediaPolicy(min_bytes=100)}
+    with PortableRedisSaver.from_url(server.url, **options) as saver:
+        graph(saver, lambda _state: {}).invoke({"parts": frames}, CONFIG)
+        asked = {"configurable": {"thread_id": "t", "media": "none"}}
+        read = graph(saver, lambda _state: {}).get_state(asked).values["parts"]
+        for _ in range(2):
+            graph(saver, lambda _state: {}).get_state(asked)
+        assert all(stands_for(leaf) for leaf in read)
+        graph(saver, lambda _state: {"parts": [b"more"]}).invoke({"count": 1}, asked)
+        assert graph(saver, lambda _state: {}).get_state(CONFIG).values["parts"] == [*frames, b"more"]
+
+
+def test_bytes_that_nobody_holds_any_longer_are_forgotten() -> None:
+    standing = Standing(b"home", None, ())
+    held = [standing_bytes(f"held {number}", standing) for number in range(5_000)]
+    for number in range(50_000):
+        standing_bytes(f"gone {number}", standing)
+    assert all(stands_for(leaf) is standing for leaf in held)
+    assert len(stand_ins._bytes) < 4 * len(held)
 
 
 def test_media_of_a_send_are_kept_when_the_node_writes_them(away: Away) -> None:
