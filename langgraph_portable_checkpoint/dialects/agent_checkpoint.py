@@ -76,7 +76,7 @@ class AgentCheckpoint:
         DeclaredLoss(
             rule="AC5",
             kind="dropped",
-            when="citations, cache hints, titles and contexts of documents, keys of the source",
+            when="citations, what a part or call says beside its content, keys of the source",
         ),
         DeclaredLoss(rule="AC5", kind="downgraded", when="arguments that hold bytes or other values unknown to JSON"),
         DeclaredLoss(rule="AC1", kind="downgraded", when="a repeated key, or a lone surrogate (import)"),

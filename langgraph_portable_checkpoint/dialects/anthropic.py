@@ -102,7 +102,9 @@ class Anthropic:
         DeclaredLoss(rule="A13", kind="dropped", when="citations of another provider"),
         DeclaredLoss(rule="A16", kind="dropped", when="cache hints of another provider, or beyond four"),
         DeclaredLoss(
-            rule="A18", kind="dropped", when="keys of a tool result that the API does not know, an image's detail"
+            rule="A18",
+            kind="dropped",
+            when="keys of a tool result that the API does not know; what a part or call says beside its content",
         ),
     )
 

@@ -9,13 +9,13 @@ from typing import Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from .anthropic_read import API, NAME
 from .base import native, plain_text
+from .beside import UNSAID, unsaid, word_of
 from .lint.anthropic import BLOCK_KEYS
-from .media_parts import UNSAID, base64_of, unsaid, word_of
+from .media_parts import base64_of
 from .reasoning import origin_of
 from .report import Placed, Report
 
 MAX_CACHE_HINTS: Final = 4
-_DOCUMENT_WORDS: Final = dict.fromkeys(("file", "text-plain"), ("title", "context"))
 
 
 @dataclass
@@ -97,7 +97,7 @@ class AnthropicWriter:
         if block.get("annotations"):
             action = "citations of another provider have no form here"
             self.report.add("A13", "dropped", at=placed, path="content", action=action)
-        if left := unsaid(block, *_DOCUMENT_WORDS.get(block["type"], ())):
+        if left := unsaid(block, "cache_hint", *_said(block)):
             self.report.add("A18", "dropped", at=placed, path="content", action=UNSAID, detail=left)
         written = _BLOCKS[block["type"]](block)
         hint = block.get("cache_hint")
@@ -170,6 +170,13 @@ def _server_result(block: Block) -> dict[str, Any]:
 
 def _image(block: Block) -> dict[str, Any]:
     return {"type": "image", "source": _source(block)}
+
+
+def _said(block: Block) -> tuple[str, ...]:
+    """Name what a block says here beside its content; a file's name is its title where it has no other."""
+    if block["type"] not in ("file", "text-plain"):
+        return ()
+    return ("title", "context") if word_of(block, "title") else ("filename", "context")
 
 
 def _document(block: Block) -> dict[str, Any]:

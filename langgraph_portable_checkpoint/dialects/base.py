@@ -33,6 +33,7 @@ from functools import cache, lru_cache
 from typing import Any, Final, Literal, Protocol, get_args, get_origin, get_type_hints, runtime_checkable
 
 from ..envelope.model import Block, MessageEnvelope
+from .beside import says_more
 from .report import LossKind, Placed, Report
 
 ENTRY_POINT_GROUP: Final = "langgraph_portable_checkpoint.dialects"
@@ -386,13 +387,15 @@ def text_and_calls(envelope: MessageEnvelope, *, foreign: bool = False) -> tuple
         if text is None:
             return None
     for block in content:
-        if block["type"] != "tool_call":
+        if block["type"] != "tool_call" or says_more(block):
             return None
     return text, content
 
 
 def _text_of(block: Block, *, foreign: bool) -> str | None:
-    if block["type"] != "text" or (len(block) != 2 and not (foreign and len(block) == 3 and "raw" in block)):
+    if block["type"] != "text":
+        return None
+    if len(block) != 2 and not (foreign and len(block) == 3 and "raw" in block and not says_more(block)):
         return None
     text = block.get("text")
     return text if isinstance(text, str) else None

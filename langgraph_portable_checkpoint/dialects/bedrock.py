@@ -115,7 +115,7 @@ class Bedrock:
         DeclaredLoss(rule="B6", kind="re-keyed", when="a document's name does not fit, or is used twice"),
         DeclaredLoss(rule="B6", kind="placeholder", when="more images or documents than a request may hold"),
         DeclaredLoss(rule="B6", kind="unresolved", when="bytes that cannot be decoded"),
-        DeclaredLoss(rule="B6", kind="dropped", when="a medium's detail or transcript"),
+        DeclaredLoss(rule="B6", kind="dropped", when="what a part or call says beside its content"),
         DeclaredLoss(rule="B11", kind="synthesized", when="an error result without content"),
         DeclaredLoss(rule="B12", kind="downgraded", when="arguments that hold NaN, infinities or bytes"),
         DeclaredLoss(rule="B4", kind="dropped", when="citations and cache markers of other providers"),

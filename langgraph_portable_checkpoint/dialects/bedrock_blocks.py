@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from ..envelope.model import Block
 from .arguments import read_object_call
-from .media_parts import bytes_of, word_of
+from .beside import word_of
+from .media_parts import bytes_of
 
 Native = dict[str, Any]
 

@@ -15,14 +15,20 @@ from ..envelope.model import Block
 from .base import Target, native, plain_text
 from .bedrock_blocks import Native, block_of, native_block
 from .bedrock_read import API
+from .beside import UNSAID, unsaid, word_of
 from .lint.bedrock import BLOCK_KEYS, MAX_DOCUMENTS, MAX_IMAGES, RESULT_KEYS, SYSTEM_KEYS
-from .media_parts import UNSAID, unsaid, word_of
 from .plain_values import plain_or_told
 from .report import Placed, Report
 
 _NATIVE_KEYS: Final = BLOCK_KEYS | {"json"}
 _HOLDS: Final[Mapping[str, frozenset[str]]] = {"system": SYSTEM_KEYS, "tool": RESULT_KEYS}
 """Blocks that may stand in a role's content, where that is not every block of a message."""
+
+_SAID: Final[Mapping[str, tuple[str, ...]]] = {
+    "document": ("context", "bucketOwner"),
+    **dict.fromkeys(("image", "video", "audio"), ("bucketOwner",)),
+}
+"""What a native block says beside its content, in words of the block that it is written from."""
 
 
 class Writer:
@@ -105,7 +111,7 @@ class Writer:
         if "toolUse" in found:
             tell = partial(self.report.add, "B12", "downgraded", action="made arguments plain", at=placed, path=path)
             found = {"toolUse": {**found["toolUse"], "input": plain_or_told(found["toolUse"]["input"], tell)}}
-        if left := unsaid(block, *(("title", "context") if "document" in found else ())):
+        if left := unsaid(block, "cache_hint", *_said(found, block)):
             self.report.add("B6", "dropped", action=UNSAID, at=placed, path=path, detail=left)
         if block.get("annotations"):
             found = self._cited(found, block, placed, path)
@@ -158,6 +164,15 @@ class Writer:
         found = {"toolUseId": envelope.get("tool_call_id"), "content": content}
         status = {"status": "error"} if failed and self.target.tool_status else {}
         return [{"toolResult": found | status}, *markers[-1:]]
+
+
+def _said(found: Native, block: Block) -> tuple[str, ...]:
+    """Name what a native block says beside its content; blocks of Converse's own stand among the extras of a text.
+
+    A document's name is the file's, or its title.
+    """
+    (kind,) = found
+    return (kind, "filename" if block.get("filename") else "title", *_SAID.get(kind, ()))
 
 
 def _without_status(answer: Mapping[str, Any]) -> Native:

@@ -9,9 +9,10 @@ from typing import Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import NotJsonError, plain_arguments, write_arguments
 from .base import is_foreign, native, plain_text, text_and_calls
+from .beside import UNSAID, detail_of, unsaid
 from .chat_hosts import Host
 from .chat_read import API, NAME, REASONING_KEYS
-from .media_parts import UNSAID, base64_of, data_url_of, unsaid, word_of
+from .media_parts import base64_of, data_url_of
 from .pairing import CALL_TYPES
 from .report import Placed, Report
 
@@ -33,6 +34,8 @@ _NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "custom": frozenset({"type", "id", "custom"}),
 }
 """Keys of native parts and calls; a raw block with others (a v1 block, a stream's index) is spelled anew."""
+
+_SAID: Final[Mapping[str, tuple[str, ...]]] = {"image": ("detail",), "file": ("filename",)}
 
 
 @dataclass(frozen=True)
@@ -147,11 +150,12 @@ class ChatWriter:
             return dict(block["value"])
         if block.get("annotations"):
             self.lose("C12", "dropped", placed, "content", action="citations have no place in messages that are sent")
-        if block.get("cache_hint") is not None:
-            self.lose("C12", "dropped", placed, "content", action="cache hints have no place here")
-        if left := unsaid(block, "detail"):
-            self.lose("C12", "dropped", placed, "content", action=UNSAID, detail=left)
+        self._tell_unsaid(block, placed)
         return _PARTS[block["type"]](block)
+
+    def _tell_unsaid(self, block: Block, placed: Placed) -> None:
+        if left := unsaid(block, *_said(block)):
+            self.lose("C12", "dropped", placed, "content", action=UNSAID, detail=left)
 
     def _is_native(self, raw: Mapping[str, Any]) -> bool:
         allowed = _NATIVE_KEYS.get(str(raw.get("type")))
@@ -165,6 +169,7 @@ class ChatWriter:
         raw = native(block, placed.envelope, api=API)
         if isinstance(raw, dict) and self._is_native(raw) and raw.get("id") and _is_text_call(raw):
             return dict(raw)
+        self._tell_unsaid(block, placed)
         try:
             arguments = write_arguments(block)
         except NotJsonError as odd:
@@ -242,7 +247,7 @@ def _detail(block: Block) -> Any:
 
 def _image(block: Block) -> dict[str, Any]:
     image: dict[str, Any] = {"url": data_url_of(block) or block.get("url")}
-    if detail := word_of(block, "detail"):
+    if detail := detail_of(block):
         image["detail"] = detail
     return {"type": "image_url", "image_url": image}
 
@@ -250,6 +255,12 @@ def _image(block: Block) -> dict[str, Any]:
 def _audio(block: Block) -> dict[str, Any]:
     audio = {"data": base64_of(block), "format": _FORMATS.get(block.get("mime_type") or "", "wav")}
     return {"type": "input_audio", "input_audio": audio}
+
+
+def _said(block: Block) -> tuple[str, ...]:
+    """Name what a part says here beside its content."""
+    uploaded = block.get("file_id") and base64_of(block) is None
+    return _SAID.get(block["type"], ()) if not uploaded else ()
 
 
 def _file(block: Block) -> dict[str, Any]:

@@ -96,8 +96,8 @@ class Google:
         ),
         DeclaredLoss(rule="G14", kind="synthesized", when="a mime type, where none is known"),
         DeclaredLoss(rule="G14", kind="unresolved", when="bytes that are empty or cannot be decoded"),
-        DeclaredLoss(rule="G4", kind="dropped", when="citations, cache markers, and blocks that no part can say"),
-        DeclaredLoss(rule="G14", kind="dropped", when="names, titles, contexts, details and transcripts of media"),
+        DeclaredLoss(rule="G4", kind="dropped", when="citations, and blocks that no part can say"),
+        DeclaredLoss(rule="G14", kind="dropped", when="what a part or call says beside its content"),
     )
 
     def target(self, options: ExportOptions) -> Target:

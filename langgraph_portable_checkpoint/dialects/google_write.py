@@ -18,9 +18,10 @@ from typing import Any, Final, cast
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import IncompatibleHistoryError
 from .base import ExportOptions, Target, blocks_of
+from .beside import MEDIA_PARTS, UNSAID, unsaid
 from .google_parts import Part, answer_text, camel_keys, is_part, native_part
 from .google_read import API, NAME
-from .media_parts import MEDIA_PARTS, UNSAID, placeholder, unsaid
+from .media_parts import placeholder
 from .models import model_family
 from .normalise import OPENING
 from .plain_values import plain_or_told
@@ -39,6 +40,10 @@ def generation(model: str | None) -> float:
     """
     found = re.search(r"gemini-(\d+(?:\.\d+)?)", model or "")
     return float(found[1]) if found else 0.0
+
+
+_SAID: Final = ("signature", "videoMetadata", "mediaResolution")
+"""What parts say beside their content; a signature that may not go along is told by itself (G10)."""
 
 
 class Writer:
@@ -186,12 +191,8 @@ class Writer:
     def _report_unsaid(self, block: Block, placed: Placed, path: str) -> None:
         if block.get("annotations"):
             self.report.add("G4", "dropped", action="left out citations", at=placed, path=path)
-        if block.get("cache_hint"):
-            self.report.add("G4", "dropped", action="left out a cache marker", at=placed, path=path)
-        if left := unsaid(block):
+        if left := unsaid(block, *_SAID):
             self.report.add("G14", "dropped", action=UNSAID, at=placed, path=path, detail=left)
-        if block.get("filename"):
-            self.report.add("G14", "dropped", action="left out a file name", at=placed, path=path)
         if block["type"] in ("image", "audio", "video", "file") and not block.get("mime_type"):
             self.report.add("G14", "synthesized", action="guessed a mime type", at=placed, path=path)
 

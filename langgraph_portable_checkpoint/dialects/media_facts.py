@@ -32,7 +32,7 @@ def settled(block: Block) -> Block:
 
     The same object if nothing changes. Bytes that cannot be decoded stay as they are; `has_bytes` tells.
     """
-    found = _apart(block)
+    found = _named(_apart(block))
     encoded = found.get("base64")
     if isinstance(encoded, str) and not _is_base64(encoded):
         again = _encoded_again(encoded)
@@ -113,6 +113,21 @@ def _apart(block: Block) -> Block:
     encoded = body if is_base64 else base64.b64encode(unquote_to_bytes(body)).decode()
     kept = {key: value for key, value in block.items() if key != "url"}
     return cast(Block, {**kept, "base64": encoded} | ({"mime_type": mime_type} if mime_type else {}))
+
+
+def _named(block: Block) -> Block:
+    """Take a file's name from where older messages of LangChain keep it.
+
+    Source: langchain-core 1.5, messages/block_translators/openai.py, convert_to_openai_data_block.
+    """
+    extras: Any = block.get("extras")
+    metadata: Any = extras.get("metadata") if isinstance(extras, Mapping) else None
+    name = metadata.get("filename") if isinstance(metadata, Mapping) else None
+    if not isinstance(name, str) or block.get("filename"):
+        return block
+    rest = {key: value for key, value in metadata.items() if key != "filename"}
+    others = {key: value for key, value in extras.items() if key != "metadata"} | ({"metadata": rest} if rest else {})
+    return _changed(block, filename=name, extras=others)
 
 
 def _mime_type(block: Block) -> str:

@@ -13,19 +13,16 @@ from typing import Final, cast
 from ..envelope.model import Block
 from ..errors import UnsupportedPartError
 from .base import ExportOptions, MediaRule, MediaSource, Target, without_raw
+from .beside import MEDIA_PARTS
 from .media_facts import has_bytes, settled, uploader_of, without_parameters
 from .report import LossKind, Placed, Report
 
-MEDIA_PARTS: Final = frozenset({"image", "audio", "video", "file", "text-plain"})
 _SOURCES: Final[tuple[tuple[str, MediaSource], ...]] = (
     ("base64", "base64"),
     ("data", "base64"),
     ("url", "url"),
     ("file_id", "file_id"),
 )
-_WORDS: Final = ("title", "context", "detail", "transcript")
-"""What a medium may say beside its bytes, save its name."""
-UNSAID: Final = "what a medium says beside its bytes was left out"
 _STUB: Final = frozenset({"media", *(key for key, _ in _SOURCES)})
 
 
@@ -51,19 +48,6 @@ def data_url_of(block: Block) -> str | None:
     """Return a media block's bytes as a data URL, or None if it holds none."""
     encoded = base64_of(block)
     return None if encoded is None else f"data:{block.get('mime_type') or 'application/octet-stream'};base64,{encoded}"
-
-
-def word_of(block: Block, key: str) -> str | None:
-    """Return what a medium says under a key, also where LangChain's blocks keep it, among the extras."""
-    found = block.get(key) or (block.get("extras") or {}).get(key)
-    return found if isinstance(found, str) else None
-
-
-def unsaid(block: Block, *said: str) -> str:
-    """Name what a medium says beside its bytes, but for the keys that a target has words for; "" if nothing."""
-    if block["type"] not in MEDIA_PARTS:
-        return ""
-    return ", ".join(key for key in _WORDS if key not in said and word_of(block, key) not in (None, "", "auto"))
 
 
 @dataclass(frozen=True)

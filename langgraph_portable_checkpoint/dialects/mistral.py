@@ -86,7 +86,7 @@ class Mistral:
         Field(neutral="audio", native="input_audio chunk", note="from v7 on, where the profile or model says so"),
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
-        DeclaredLoss(rule="M8", kind="dropped", when="citations, cache hints, transcripts beside audio"),
+        DeclaredLoss(rule="M8", kind="dropped", when="citations, and what a part or call says beside its content"),
     )
 
     def target(self, options: ExportOptions) -> Target:

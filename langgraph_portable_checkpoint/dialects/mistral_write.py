@@ -9,7 +9,8 @@ from typing import Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import plain_arguments
 from .base import is_foreign, plain_text, text_and_calls
-from .media_parts import UNSAID, base64_of, data_url_of, unsaid, word_of
+from .beside import UNSAID, detail_of, unsaid
+from .media_parts import base64_of, data_url_of
 from .mistral_read import API, NAME
 from .pairing import CALL_TYPES
 from .reasoning import origin_of
@@ -49,7 +50,7 @@ class MistralWriter:
         elif "content" not in kept.get("omits", ("content",)):
             message["content"] = ""
         if calls:
-            message["tool_calls"] = [self._call(block, envelope) for block in calls]
+            message["tool_calls"] = [self._call(block, placed) for block in calls]
         if role == "tool":
             message["tool_call_id"] = envelope.get("tool_call_id")
             if envelope.get("name") is not None:
@@ -81,16 +82,18 @@ class MistralWriter:
             return dict(raw)
         if block.get("annotations"):
             self.lose("dropped", placed, "content", action="citations have no place in messages that are sent")
-        if block.get("cache_hint") is not None:
-            self.lose("dropped", placed, "content", action="cache hints have no place here")
-        if left := unsaid(block, "detail"):
-            self.lose("dropped", placed, "content", action=f"{UNSAID}: {left}")
+        self._tell_unsaid(block, placed)
         return _CHUNKS[block["type"]](block)
 
-    def _call(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any]:
-        raw = _native(block, envelope)
+    def _tell_unsaid(self, block: Block, placed: Placed) -> None:
+        if left := unsaid(block, *(("detail",) if block["type"] == "image" else ())):
+            self.report.add("M8", "dropped", at=placed, path="content", action=UNSAID, detail=left)
+
+    def _call(self, block: Block, placed: Placed) -> dict[str, Any]:
+        raw = _native(block, placed.envelope)
         if raw is not None and raw.get("id") == block.get("id"):
             return dict(raw)
+        self._tell_unsaid(block, placed)
         function = {"name": block.get("name"), "arguments": plain_arguments(block)}
         return {"id": block.get("id"), "type": "function", "function": function}
 
@@ -123,7 +126,7 @@ def _thinking(block: Block) -> dict[str, Any]:
 
 
 def _image(block: Block) -> dict[str, Any]:
-    url, detail = data_url_of(block) or block.get("url"), word_of(block, "detail")
+    url, detail = data_url_of(block) or block.get("url"), detail_of(block)
     return {"type": "image_url", "image_url": {"url": url, "detail": detail} if detail not in (None, "auto") else url}
 
 

@@ -17,9 +17,9 @@ from ..envelope.model import Block, MessageEnvelope
 from ..errors import IncompatibleHistoryError
 from .arguments import plain_arguments
 from .base import ExportOptions, Target, without_raw
+from .beside import MEDIA_PARTS
 from .concerns import CONCERNS, PROFILE_LOSS, normaliser_losses
 from .ids import IdMap, NameMap
-from .media_parts import MEDIA_PARTS
 from .pairing import CALL_TYPES, Paired, pair, quoted, with_content
 from .parts import UNKNOWN_TOOL, Parts
 from .reasoning import Replay, target_model

@@ -106,7 +106,7 @@ class OpenAIResponses:
         ),
         DeclaredLoss(rule="R7", kind="downgraded", when="a refusal of a message without its own id"),
         DeclaredLoss(rule="R7", kind="merged", when="text parts of a message without its own id"),
-        DeclaredLoss(rule="R12", kind="dropped", when="cache hints, title and context of a document"),
+        DeclaredLoss(rule="R12", kind="dropped", when="what a part or call says beside its content"),
         DeclaredLoss(rule="R12", kind="downgraded", when="a text longer than a request may hold; bytes in arguments"),
     )
 

@@ -14,8 +14,9 @@ from typing import Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import is_sendable, settled_call
 from .base import ExportOptions, Target, without_raw
+from .beside import MEDIA_PARTS
 from .ids import NameMap
-from .media_parts import MEDIA_PARTS, MediaFitter, placeholder
+from .media_parts import MediaFitter, placeholder
 from .native_parts import CONTENT_DOCUMENT, MARKERS, kind_of, neutral_form, told_text
 from .pairing import CALL_TYPES, with_content
 from .plain_values import told_as_text

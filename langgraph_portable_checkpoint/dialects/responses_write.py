@@ -11,9 +11,10 @@ from typing import Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import NotJsonError, plain_arguments, write_arguments
 from .base import IdRule, is_foreign, plain_text, text_and_calls
+from .beside import UNSAID, detail_of, unsaid
 from .ids import digest_id
 from .lint.openai_responses import MAX_TEXT, leads_to
-from .media_parts import UNSAID, data_url_of, unsaid, word_of
+from .media_parts import data_url_of
 from .reasoning import origin_of
 from .report import LossKind, Placed, Report
 from .responses_items import API, CALLS, HOSTED, NAME, NEED_ID, USER_ITEMS
@@ -172,6 +173,7 @@ class ResponsesWriter:
         return item
 
     def _asked(self, block: Block, placed: Placed, *, own: bool) -> dict[str, Any]:
+        self._tell_unsaid(block, placed)
         try:
             return _call(block, own=own)
         except NotJsonError as odd:
@@ -212,6 +214,8 @@ class ResponsesWriter:
             self.lose("R7", "downgraded", placed, action="a refusal became text")
         if len(blocks) > 1:
             self.lose("R7", "merged", placed, action="text parts became one text")
+        for block in blocks:
+            self._tell_unsaid(block, placed)
         if any(block["type"] == "non_standard" for block in blocks):
             self.lose("R7", "dropped", placed, action="a part of unknown type was left out")
         text = "".join(block.get("text") or block.get("refusal") or "" for block in blocks)
@@ -226,8 +230,13 @@ class ResponsesWriter:
         if any(block.get("annotations") for block in blocks):
             self.lose("R7", "dropped", placed, action="citations have no form in what is sent as input")
         if len(blocks) == 1 and blocks[0]["type"] == "text" and not self._raw_part(blocks[0], placed.envelope):
+            self._tell_unsaid(blocks[0], placed)
             return blocks[0]["text"]
         return [self._part(block, placed) for block in blocks]
+
+    def _tell_unsaid(self, block: Block, placed: Placed) -> None:
+        if left := unsaid(block, *_said(block)):
+            self.lose("R12", "dropped", placed, action=UNSAID, detail=left)
 
     def _raw_part(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any] | None:
         raw = _native(block) if origin_of(block, envelope).get("api") == API else None
@@ -235,10 +244,8 @@ class ResponsesWriter:
 
     def _part(self, block: Block, placed: Placed) -> dict[str, Any]:
         raw = block["value"] if block["type"] == "non_standard" else self._raw_part(block, placed.envelope)
-        if raw is None and block.get("cache_hint") is not None:
-            self.lose("R12", "dropped", placed, action="cache hints have no place here")
-        if raw is None and (left := unsaid(block, "detail")):
-            self.lose("R12", "dropped", placed, action=UNSAID, detail=left)
+        if raw is None:
+            self._tell_unsaid(block, placed)
         return raw if raw is not None else _PARTS[block["type"]](block)
 
     def _follow_reasoning(self) -> None:
@@ -404,7 +411,14 @@ def _call(block: Block, *, own: bool) -> dict[str, Any]:
 def _image(block: Block) -> dict[str, Any]:
     url = data_url_of(block) or block.get("url")
     source = {"image_url": url} if url else {"file_id": block.get("file_id")}
-    return {"type": "input_image", **source, "detail": word_of(block, "detail") or "auto"}
+    return {"type": "input_image", **source, "detail": detail_of(block) or "auto"}
+
+
+def _said(block: Block) -> tuple[str, ...]:
+    """Name what a part says here beside its content."""
+    if block["type"] == "image":
+        return ("detail",)
+    return ("filename",) if block["type"] == "file" and data_url_of(block) is not None else ()
 
 
 def _file(block: Block) -> dict[str, Any]:

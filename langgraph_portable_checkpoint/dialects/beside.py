@@ -1,0 +1,74 @@
+"""What a block says beside its content: words of media, cache hints, and keys that only an application knows.
+
+Owns what a renderer reports of it. A renderer names the keys that it has words for; the rest is left out and told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ..envelope.model import Block
+
+MEDIA_PARTS: Final = frozenset({"image", "audio", "video", "file", "text-plain"})
+UNSAID: Final = "what a part says beside its content was left out"
+_WORDS: Final = ("title", "context", "detail", "transcript", "filename")
+"""What a medium may say beside its bytes."""
+_DETAILS: Final = frozenset({"auto", "low", "high", "original"})
+"""How closely a model looks at an image. Source: openai-python, chat_completion_content_part_image_param.py."""
+_SAYING: Final = MEDIA_PARTS | {"text", "tool_call", "invalid_tool_call"}
+"""Blocks whose other keys are told; those that one provider alone knows go with their block."""
+_FORMS: Final = """
+type text refusal extras id call_id name input arguments args output content source url data mime_type base64 file_id
+image_url video_url document_url document_name input_audio audio file_data file_url file image video
+input_image input_file function custom toolUse toolResult document json inlineData inline_data fileData
+functionCall function_call functionResponse function_response
+"""
+"""Keys that hold a native block's content."""
+_KEPT_ELSEWHERE: Final = """
+index logprobs item item_id status block_type field format thought thoughtSignature thought_signature cache_control
+prompt_cache_breakpoint cachePoint annotations citations partial_json synthesized
+"""
+"""Keys of what a provider only gives, or that become another block, a hint or citations."""
+_KNOWN: Final = frozenset([*_FORMS.split(), *_KEPT_ELSEWHERE.split()])
+
+
+def word_of(block: Block, key: str) -> str | None:
+    """Return what a medium says under a key, also where LangChain's blocks keep it, among the extras."""
+    found = block.get(key) or (block.get("extras") or {}).get(key)
+    return found if isinstance(found, str) else None
+
+
+def detail_of(block: Block) -> str | None:
+    """Return how closely a model shall look at an image, where that is a word that providers know."""
+    found = word_of(block, "detail")
+    return found if found in _DETAILS else None
+
+
+def unsaid(block: Block, *said: str) -> str:
+    """Name what a block says beside its content, but for the keys that a target has words for; "" if nothing."""
+    if block["type"] not in _SAYING:
+        return ""
+    return ", ".join(key for key in _beside(block) if key not in said or (key == "detail" and not detail_of(block)))
+
+
+def says_more(block: Block) -> bool:
+    """True for a block that says more than its content, which no everyday text or call does."""
+    return ("extras" in block or "cache_hint" in block or "raw" in block) and bool(unsaid(block))
+
+
+def _beside(block: Block) -> Iterator[str]:
+    if block["type"] in MEDIA_PARTS:
+        yield from (key for key in _WORDS if word_of(block, key) not in (None, "", "auto"))
+    if block.get("cache_hint") is not None:
+        yield "cache_hint"
+    extras = block.get("extras")
+    raw: Any = block.get("raw")
+    told = extras if isinstance(extras, Mapping) else {}
+    yield from (key for key in told if _is_own(key) and told[key] is not None)
+    if isinstance(raw, Mapping) and not raw.keys() <= _KNOWN:
+        yield from (key for key in raw if _is_own(key) and key not in told and raw[key] is not None)
+
+
+def _is_own(key: Any) -> bool:
+    return key not in _KNOWN and key not in _WORDS
