@@ -43,6 +43,7 @@ _CONCERNS: Final[Mapping[str, str]] = {
     "tool_name": "AC3",
     "message_name": "AC5",
     "role": "AC2",
+    "message_keys": "AC5",
     "broken_text": "AC5",
     "empty_message": "AC5",
     "reasoning": "AC6",

@@ -12,6 +12,7 @@ from typing import Any, Final
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin, Role
 from ..envelope.natives.anthropic import PART_BREAK
 from .arguments import read_object_call
+from .beside import keep_beside
 from .number_limits import made_of_json
 from .problems import MAX_DEPTH, Problems
 
@@ -119,6 +120,7 @@ def _block(native: Any, path: str, problems: Problems) -> Iterator[Block]:
     if block is None and kind == "tool_use":
         problems.add(path, "a tool_use needs an id and a name, as texts")
     block = block or {"type": "non_standard", "value": native}
+    keep_beside(block, found)
     block["raw"] = native
     if found.get("cache_control") is not None:
         block["cache_hint"] = found["cache_control"]

@@ -97,9 +97,11 @@ class AnthropicWriter:
         if block.get("annotations"):
             action = "citations of another provider have no form here"
             self.report.add("A13", "dropped", at=placed, path="content", action=action)
-        if left := unsaid(block, "cache_hint", *_said(block)):
-            self.report.add("A18", "dropped", at=placed, path="content", action=UNSAID, detail=left)
         written = _BLOCKS[block["type"]](block)
+        own = _own_keys(block, placed.envelope, written)
+        if left := unsaid(block, "cache_hint", *_said(block), *own):
+            self.report.add("A18", "dropped", at=placed, path="content", action=UNSAID, detail=left)
+        written |= own
         hint = block.get("cache_hint")
         if hint is not None:
             self._hint(written, hint, placed)
@@ -131,6 +133,15 @@ def _unmistakable(block: Block, envelope: MessageEnvelope) -> Any:
     raw = block.get("raw")
     known = "api" in origin_of(block, envelope)
     return None if known or not isinstance(raw, dict) or "source" not in raw else raw
+
+
+def _own_keys(block: Block, envelope: MessageEnvelope, written: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what this API itself said beside a block's content: the caller of a call."""
+    extras = block.get("extras")
+    if not extras or origin_of(block, envelope).get("api") != API:
+        return {}
+    known = BLOCK_KEYS.get(written["type"], frozenset())
+    return {key: value for key, value in extras.items() if key in known and key not in written}
 
 
 def _joined(placed: Placed) -> bool:

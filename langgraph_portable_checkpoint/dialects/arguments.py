@@ -9,6 +9,7 @@ from typing import Any, Final, NoReturn
 
 from ..envelope.model import Block, MessageEnvelope
 from .concerns import INVALID_ARGUMENTS, REPEATED_KEY
+from .jsonl import MAX_DEPTH, too_deep
 from .number_limits import BEYOND_64_BITS, INT64
 from .plain_values import is_plain, plain_value
 from .report import Placed, Report
@@ -200,7 +201,29 @@ def _parse(arguments: Any) -> dict[str, Any]:
         args = json.loads(arguments) if arguments.startswith("\ufeff") else _DECODER.decode(arguments)
     if not isinstance(args, dict):
         raise ValueError(f"arguments are a JSON {type(args).__name__}, not an object")
+    if arguments.count("{") + arguments.count("[") > MAX_DEPTH and too_deep(args):
+        raise ValueError(f"arguments are nested deeper than {MAX_DEPTH} levels")
+    if _SURROGATE.search(arguments) and not _has_plain_keys(args):
+        raise ValueError("arguments have a key with half of a surrogate pair, which no checkpoint can hold")
     return args
+
+
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]|\\u[dD][89abAB]")
+
+
+def _has_plain_keys(value: Any) -> bool:
+    """True if no key holds half of a surrogate pair."""
+    if isinstance(value, dict):
+        return all(map(_is_encodable, value)) and all(map(_has_plain_keys, value.values()))
+    return all(map(_has_plain_keys, value)) if isinstance(value, list) else True
+
+
+def _is_encodable(key: str) -> bool:
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refuse(constant: str) -> NoReturn:

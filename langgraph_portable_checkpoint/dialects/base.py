@@ -118,6 +118,7 @@ class Target:
         message_name: `name` of messages; None keeps any.
         speakers: Messages may say who speaks. Else such names are left out and reported; those of tools follow from
             the calls.
+        result_names: Results may name their tool. Else a name that is not the call's is left out and reported.
         results: "directly" behind the message with their calls, or anywhere "later".
         result_order: "any", or "call": results stand in the order of their calls.
         tool_status: There is a native error flag for tool results. Else the text is kept, the flag reported.
@@ -141,6 +142,7 @@ class Target:
         non_standard: Blocks of unknown type may stand: "any", "same-api", or "never".
         native_parts: Types of such blocks that this API alone knows: they may stand where no origin is known, as in
             messages that an application wrote itself.
+        own_parts: Types of native media that go back to the provider they came from, whatever `media` says.
         part_roles: Roles in whose messages blocks of such a type may stand, where these are not all.
         pairs: Calls and results must match. False only for neutral dialects that keep history as it is.
         keeps_empty: An empty history is a valid payload.
@@ -161,6 +163,7 @@ class Target:
     tool_name: IdRule | None = None
     message_name: IdRule | None = None
     speakers: bool = True
+    result_names: bool = True
     results: Literal["directly", "later"] = "directly"
     result_order: Literal["any", "call"] = "any"
     tool_status: bool = True
@@ -180,6 +183,7 @@ class Target:
     refusal: bool = True
     non_standard: Literal["any", "same-api", "never"] = "any"
     native_parts: frozenset[str] = frozenset()
+    own_parts: frozenset[str] = frozenset()
     part_roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
     pairs: bool = True
     keeps_empty: bool = False

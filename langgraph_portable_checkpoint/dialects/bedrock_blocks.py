@@ -142,6 +142,19 @@ def _tool_use(value: Any) -> Block | None:
     return block
 
 
+def _server_result(value: Any) -> Block | None:
+    """Read a result of AWS's own tools, which has a type and stands behind its call; those of clients are messages."""
+    if not isinstance(value, (dict, Mapping)) or not isinstance(value.get("type"), str):
+        return None
+    return {
+        "type": "server_tool_result",
+        "tool_call_id": value.get("toolUseId"),
+        "status": "error" if value.get("status") == "error" else "success",
+        "output": value.get("content"),
+        "extras": {"block_type": value["type"]},
+    }
+
+
 def _reasoning(value: Any) -> Block | None:
     if not isinstance(value, (dict, Mapping)):
         return None
@@ -224,6 +237,7 @@ _READERS: Final[Mapping[str, Callable[[Any], Block | None]]] = {
     "text": _text,
     "json": _json,
     "toolUse": _tool_use,
+    "toolResult": _server_result,
     "reasoningContent": _reasoning,
     "citationsContent": _citations,
     "searchResult": _search_result,
@@ -254,6 +268,12 @@ def _write_text(block: Block) -> Native:
 def _write_call(block: Block) -> Native:
     fields = {"toolUseId": block.get("id"), "name": block.get("name"), "input": block.get("args")}
     return {"toolUse": fields | ({"type": "server_tool_use"} if block["type"] == "server_tool_call" else {})}
+
+
+def _write_server_result(block: Block) -> Native:
+    kind = (block.get("extras") or {}).get("block_type")
+    answer = {"toolUseId": block.get("tool_call_id"), "content": block.get("output"), "type": kind}
+    return {"toolResult": answer | ({"status": "error"} if block.get("status") == "error" else {})}
 
 
 def _write_reasoning(block: Block) -> Native | None:
@@ -310,6 +330,7 @@ _WRITERS: Final[Mapping[str, Callable[[Block], Native | None]]] = {
     "reasoning": _write_reasoning,
     "tool_call": _write_call,
     "server_tool_call": _write_call,
+    "server_tool_result": _write_server_result,
     "image": _write_media,
     "audio": _write_media,
     "video": _write_media,

@@ -172,7 +172,8 @@ def _said(found: Native, block: Block) -> tuple[str, ...]:
     A document's name is the file's, or its title.
     """
     (kind,) = found
-    return (kind, "filename" if block.get("filename") else "title", *_SAID.get(kind, ()))
+    name = "filename" if block.get("filename") else "title"
+    return (kind, *_SAID.get(kind, ()), *([name] if kind == "document" else ()))
 
 
 def _without_status(answer: Mapping[str, Any]) -> Native:

@@ -30,7 +30,7 @@ index logprobs item item_id status block_type field format thought thoughtSignat
 prompt_cache_breakpoint cachePoint annotations citations partial_json synthesized
 """
 """Keys of what a provider only gives, or that become another block, a hint or citations."""
-_KNOWN: Final = frozenset([*_FORMS.split(), *_KEPT_ELSEWHERE.split()])
+_KNOWN_TO_READERS: Final = frozenset([*_FORMS.split(), *_KEPT_ELSEWHERE.split(), *_WORDS])
 
 
 def word_of(block: Block, key: str) -> str | None:
@@ -54,7 +54,16 @@ def unsaid(block: Block, *said: str) -> str:
 
 def says_more(block: Block) -> bool:
     """True for a block that says more than its content, which no everyday text or call does."""
-    return ("extras" in block or "cache_hint" in block or "raw" in block) and bool(unsaid(block))
+    return ("extras" in block or "cache_hint" in block) and bool(unsaid(block))
+
+
+def keep_beside(block: Block, native: Mapping[str, Any]) -> None:
+    """Put what a native block says beside its content under the extras of the block that was read from it."""
+    if block["type"] not in _SAYING or native.keys() <= _KNOWN_TO_READERS:
+        return
+    rest = {key: value for key, value in native.items() if key not in _KNOWN_TO_READERS and value is not None}
+    if rest:
+        block["extras"] = rest | block.get("extras", {})
 
 
 def _beside(block: Block) -> Iterator[str]:
@@ -63,12 +72,5 @@ def _beside(block: Block) -> Iterator[str]:
     if block.get("cache_hint") is not None:
         yield "cache_hint"
     extras = block.get("extras")
-    raw: Any = block.get("raw")
-    told = extras if isinstance(extras, Mapping) else {}
-    yield from (key for key in told if _is_own(key) and told[key] is not None)
-    if isinstance(raw, Mapping) and not raw.keys() <= _KNOWN:
-        yield from (key for key in raw if _is_own(key) and key not in told and raw[key] is not None)
-
-
-def _is_own(key: Any) -> bool:
-    return key not in _KNOWN and key not in _WORDS
+    if isinstance(extras, Mapping):
+        yield from (key for key, value in extras.items() if key not in _KNOWN_TO_READERS and value is not None)

@@ -46,6 +46,7 @@ class Host:
         developer: The role "developer" is known (C13).
         refusal: The field "refusal" is known.
         tool_names: Tool messages may carry their tool's name.
+        call_keys: Keys that a call may have beside its function; what such a host gave, it wants back.
         tools: The host knows calls and results (H4).
         alternates: Behind the system messages, user and assistant messages alternate, a user's first and last (H3).
     """
@@ -62,6 +63,7 @@ class Host:
     developer: bool = False
     refusal: bool = False
     tool_names: bool = False
+    call_keys: frozenset[str] = frozenset()
     tools: bool = True
     alternates: bool = False
 
@@ -146,6 +148,8 @@ HOSTS: Final[Mapping[str, Host]] = {
     "compatible": Host(
         providers=("unknown",),
         keys=_COMMON_KEYS,
+        # ai.google.dev/gemini-api/docs/thought-signatures: Gemini's endpoint signs calls there, and wants it back.
+        call_keys=frozenset({"extra_content"}),
         media={"image": _IMAGE_DATA},
         call_id=IdRule(pattern=re.compile(r"[a-zA-Z0-9_-]+"), max_length=40),
     ),

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin, Role
 from .arguments import read_call
+from .beside import keep_beside
 from .concerns import OTHER_ANSWERS
 from .problems import Problems
 from .report import Report
@@ -139,6 +140,7 @@ def _part(part: Any, path: str, problems: Problems) -> Iterator[Block]:
     block = read(native) if read else None
     if block is None:
         block = {"type": "non_standard", "value": part}
+    keep_beside(block, native)
     block["raw"] = part
     if native.get("cache_control") is not None:
         block["cache_hint"] = native["cache_control"]
@@ -239,5 +241,6 @@ def _call(native: Mapping[str, Any], path: str, problems: Problems) -> Block:
         function = function if isinstance(function, (dict, Mapping)) else {}
         name = problems.optional_text(function.get("name"), f"{path}.function.name")
         block = read_call(function.get("arguments"), call_id=call_id, name=name)
+    keep_beside(block, native)
     block["raw"] = native
     return block

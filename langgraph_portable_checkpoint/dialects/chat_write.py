@@ -154,13 +154,15 @@ class ChatWriter:
         return _PARTS[block["type"]](block)
 
     def _tell_unsaid(self, block: Block, placed: Placed) -> None:
-        if left := unsaid(block, *_said(block)):
+        if left := unsaid(block, *_said(block), *self.host.call_keys):
             self.lose("C12", "dropped", placed, "content", action=UNSAID, detail=left)
 
     def _is_native(self, raw: Mapping[str, Any]) -> bool:
         allowed = _NATIVE_KEYS.get(str(raw.get("type")))
         if allowed is None:
             return True
+        if raw.get("type") in ("function", "custom"):
+            allowed = allowed | self.host.call_keys
         if "image_url" in raw and not isinstance(raw["image_url"], Mapping):
             return False
         return raw.keys() <= (allowed | {"cache_control"} if self.host.reasoning == "reasoning_details" else allowed)
@@ -176,7 +178,9 @@ class ChatWriter:
             arguments = plain_arguments(block)
             self.lose("C9", "downgraded", placed, "content", action="made arguments plain", detail=str(odd))
         function = {"name": block.get("name"), "arguments": arguments}
-        return {"id": block.get("id"), "type": "function", "function": function}
+        extras = block.get("extras") or {}
+        own = {key: extras[key] for key in self.host.call_keys if key in extras}
+        return {"id": block.get("id"), "type": "function", "function": function, **own}
 
     def _reasoning(self, blocks: Sequence[Block]) -> dict[str, Any]:
         if not blocks or not self.host.reasoning:

@@ -17,6 +17,7 @@ from .base import ImportOptions
 from .chat_read import tell_other_answers
 from .google_cli import contents_of, is_recording
 from .google_parts import Part, answer_blocks, block_of, camel_keys
+from .google_sources import SOURCES, cite
 from .jsonl import MAX_DEPTH, BadLine, Line, read_lines, too_deep
 from .long_integers import with_text_arguments
 from .number_limits import made_of_json, unfit
@@ -111,8 +112,8 @@ class Payload:
         facts, answers = self._answers(chunks, path)
         first = answers[min(answers)] if answers else []
         parts = [part for candidate in first for part in _parts_of(candidate)]
-        reasons = [candidate["finishReason"] for candidate in first if "finishReason" in candidate]
-        facts |= {"finishReason": reasons[-1]} if reasons else {}
+        for candidate in first:
+            facts |= {key: value for key, value in camel_keys(candidate).items() if key in _ANSWER_FACTS}
         if len(answers) > 1:
             self.other_answers[f"{path}.candidates".lstrip(".")] = len(answers) - 1
         path = f"{path}.candidates[0].content".lstrip(".")
@@ -163,6 +164,7 @@ def _parts_of(candidate: Mapping[str, Any]) -> Sequence[Any]:
     return parts if isinstance(parts, list) else ()
 
 
+_ANSWER_FACTS: Final = frozenset({"finishReason", *SOURCES})
 _CONTENT_KEYS: Final = frozenset({"role", "parts"})
 _TEXT_ALONE: Final = frozenset({"text"})
 
@@ -226,6 +228,10 @@ class Reader:
         envelope = self._envelope("assistant", blocks, raw_content=content)
         if not facts:
             return envelope
+        sources = {key: facts[key] for key in SOURCES if isinstance(facts.get(key), (dict, Mapping))}
+        if sources:
+            cite(blocks, sources)
+            envelope["extras"] = {NAME: sources}
         for key, value in _response_facts(facts):
             envelope[key] = value  # type: ignore[literal-required]  # keys of _response_facts
         if facts.get("modelVersion"):

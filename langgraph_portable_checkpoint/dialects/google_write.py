@@ -21,6 +21,7 @@ from .base import ExportOptions, Target, blocks_of
 from .beside import MEDIA_PARTS, UNSAID, unsaid
 from .google_parts import Part, answer_text, camel_keys, is_part, native_part
 from .google_read import API, NAME
+from .google_sources import SOURCES
 from .media_parts import placeholder
 from .models import model_family
 from .normalise import OPENING
@@ -117,6 +118,7 @@ class Writer:
         return any(blocks_of(placed.envelope, "tool_call"))
 
     def _parts(self, placed: Placed) -> list[Part]:
+        self._tell_sources(placed)
         parts: list[Part] = []
         signed = textual = False
         for index, block in enumerate(placed.envelope["content"]):
@@ -131,6 +133,14 @@ class Writer:
                 part, signed = self._call_text(block, placed, path) if textual else part, True
             parts.append(part)
         return parts
+
+    def _tell_sources(self, placed: Placed) -> None:
+        """Tell what a response said of its sources, which no content has a place for."""
+        kept = (placed.envelope.get("extras") or {}).get(NAME)
+        if isinstance(kept, Mapping):
+            for key in kept.keys() & SOURCES:
+                action = "left out what a response says of its sources"
+                self.report.add("G4", "dropped", action=action, at=placed, path=key)
 
     def _is_blank(self, part: Part, placed: Placed, path: str) -> bool:
         """Tell whether a part is a blank text that did not come from Gemini, which alone may send some (G1, G11)."""
@@ -240,6 +250,7 @@ class Writer:
         found = {"name": self._tool_name(envelope), "response": response if same else {key: text}}
         if not self.vertex and envelope.get("tool_call_id"):
             found["id"] = str(envelope["tool_call_id"])
+        found |= {key: kept[key] for key in ("willContinue", "scheduling") if key in kept}
         if media:
             found["parts"] = media
         return [{"functionResponse": found}]

@@ -10,6 +10,7 @@ Source: mistral-common 1.13 validators; mistralai 3.7 models; rules M1 to M9.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from ..envelope.model import MessageEnvelope, Origin
@@ -47,6 +48,7 @@ CONCERN_RULES: Final[Mapping[str, str]] = {
     "role": "M2",
     "mid_system": "M2",
     "blank_text": "M5",
+    "message_keys": "M8",
     "broken_text": "M5",
     "empty_message": "M5",
     "reasoning": "M6",
@@ -117,6 +119,7 @@ class Mistral:
             server_tools="never",
             refusal=False,
             non_standard="same-api",
+            own_parts=frozenset({"document_url", "file"}) if version.hosted else frozenset(),
         )
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:
@@ -155,7 +158,7 @@ class Mistral:
 
 
 def _version(options: ExportOptions) -> Version:
-    return Version(PROFILES[options.profile]) if options.profile is not None else CURRENT
+    return Version(PROFILES[options.profile]) if options.profile is not None else replace(CURRENT, hosted=True)
 
 
 def _media(version: Version, options: ExportOptions) -> dict[tuple[str, str], MediaRule]:

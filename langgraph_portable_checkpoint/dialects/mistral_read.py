@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin, Role
 from .arguments import read_call
+from .beside import keep_beside
 from .chat_read import located
 from .problems import Problems
 
@@ -51,6 +52,7 @@ def _content(content: Any, path: str, problems: Problems) -> Iterator[Block]:
             if native is not None:
                 read = _CHUNKS.get(str(native.get("type")))
                 block = (read(native) if read else None) or {"type": "non_standard", "value": chunk}
+                keep_beside(block, native)
                 block["raw"] = chunk
                 yield block
     elif content is not None:
@@ -126,5 +128,6 @@ def _calls(message: Mapping[str, Any], path: str, problems: Problems) -> Iterato
             call_id = problems.optional_text(native.get("id"), f"{path}.tool_calls[{at}].id")
             name = problems.optional_text(function.get("name"), f"{path}.tool_calls[{at}].function.name")
             block = read_call(function.get("arguments"), call_id=call_id, name=name)
+            keep_beside(block, native)
             block["raw"] = native
             yield block

@@ -23,6 +23,7 @@ _NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "input_audio": frozenset({"type", "input_audio"}),
     "function": frozenset({"type", "id", "function", "index"}),
 }
+_SAID: Final[Mapping[str, tuple[str, ...]]] = {"image": ("detail",), "file": ("filename",)}
 _NOTHING_KEPT: Final[Mapping[str, Any]] = {"omits": ("content",)}
 _MESSAGE_KEYS: Final = frozenset({"prefix", "tool_calls"})
 
@@ -57,6 +58,8 @@ class MistralWriter:
                 message["name"] = envelope["name"]
         if kept is not _NOTHING_KEPT:
             message |= {key: kept[key] for key in kept if key in _MESSAGE_KEYS and key not in message}
+            for key in kept.keys() - _MESSAGE_KEYS - message.keys() - {"omits"}:
+                self.lose("dropped", placed, key, action="messages have no such key")
         return message
 
     def lose(self, kind: LossKind, placed: Placed, path: str, *, action: str) -> None:
@@ -86,7 +89,7 @@ class MistralWriter:
         return _CHUNKS[block["type"]](block)
 
     def _tell_unsaid(self, block: Block, placed: Placed) -> None:
-        if left := unsaid(block, *(("detail",) if block["type"] == "image" else ())):
+        if left := unsaid(block, *_SAID.get(block["type"], ())):
             self.report.add("M8", "dropped", at=placed, path="content", action=UNSAID, detail=left)
 
     def _call(self, block: Block, placed: Placed) -> dict[str, Any]:
@@ -130,11 +133,20 @@ def _image(block: Block) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url, "detail": detail} if detail not in (None, "auto") else url}
 
 
+def _file(block: Block) -> dict[str, Any]:
+    """Spell a document of Mistral's own histories; no others get here."""
+    if block.get("file_id"):
+        return {"type": "file", "file_id": block["file_id"]}
+    named = {"document_name": block["filename"]} if block.get("filename") else {}
+    return {"type": "document_url", "document_url": data_url_of(block) or block.get("url"), **named}
+
+
 _CHUNKS: Final[Mapping[str, Callable[[Block], dict[str, Any]]]] = {
     "text": lambda block: {"type": "text", "text": block["text"]},
     "reasoning": _thinking,
     "image": _image,
     "audio": lambda block: {"type": "input_audio", "input_audio": base64_of(block) or block.get("url")},
+    "file": _file,
     "non_standard": lambda block: block["value"],
 }
 

@@ -19,7 +19,8 @@ from .arguments import plain_arguments
 from .base import ExportOptions, Target, without_raw
 from .beside import MEDIA_PARTS
 from .concerns import CONCERNS, PROFILE_LOSS, normaliser_losses
-from .ids import IdMap, NameMap
+from .ids import IdMap
+from .names import name_messages, tell_message_keys
 from .pairing import CALL_TYPES, Paired, pair, quoted, with_content
 from .parts import UNKNOWN_TOOL, Parts
 from .reasoning import Replay, target_model
@@ -133,9 +134,20 @@ def nothing_left(conversation: Sequence[Placed], *, but: str = "nothing") -> Inc
     return IncompatibleHistoryError(
         f"{but} is left of it",
         turn=conversation[-1].turn,
-        fix='Its only turn is unfinished: export with incomplete="trim" or incomplete="synthesize", '
-        'or keep lone results with orphans="text".',
+        fix=_fix(conversation),
     )
+
+
+def _fix(conversation: Sequence[Placed]) -> str:
+    """Tell what to do about a history of which nothing is left."""
+    said = {placed.envelope["role"] for placed in conversation} - {"system"}
+    calls = any(block["type"] in CALL_TYPES for placed in conversation for block in placed.envelope["content"])
+    if calls or "tool" in said:
+        return (
+            'Its only turn is unfinished: export with incomplete="trim" or incomplete="synthesize", '
+            'or keep lone results with orphans="text".'
+        )
+    return "It holds nothing but blank texts, or parts that this target leaves out."
 
 
 def _open_turn(conversation: Sequence[Placed]) -> int | None:
@@ -236,35 +248,6 @@ def _fit_content(conversation: list[Placed], parts: Parts, *, changed_at: int | 
             parts.replay.broken = True
         out.append(placed if parts.stays(placed.envelope) else parts.fit(placed))
     return out
-
-
-def _name_messages(conversation: list[Placed], parts: Parts) -> list[Placed]:
-    """Fit tool names of results and names of speakers."""
-    speakers = NameMap(parts.target.message_name)
-    out = []
-    for placed in conversation:
-        name = placed.envelope.get("name")
-        if name is not None:
-            is_tool = placed.envelope["role"] == "tool"
-            if not is_tool and not parts.target.speakers:
-                if name:
-                    parts.lose("speaker", "dropped", placed, "name", action="left out the speaker's name", detail=name)
-                out.append(placed.having(_nameless(placed.envelope)))
-                continue
-            new = (parts.names if is_tool else speakers).assign(name)
-            if new != name:
-                if not is_tool:
-                    detail = f"{name} -> {new}"
-                    parts.lose("message_name", "re-keyed", placed, "name", action="got a name that fits", detail=detail)
-                placed = placed.having({**placed.envelope, "name": new})
-        out.append(placed)
-    return out
-
-
-def _nameless(envelope: MessageEnvelope) -> MessageEnvelope:
-    copy = envelope.copy()
-    copy.pop("name")
-    return copy
 
 
 def _tool_status(conversation: list[Placed], parts: Parts) -> list[Placed]:
@@ -447,7 +430,8 @@ def _always(has: Traits) -> bool:
 
 _Step = Callable[[list[Placed], Parts], list[Placed]]
 _STEPS: Final[tuple[tuple[Callable[[Traits], bool], _Step], ...]] = (
-    (lambda has: has.calls or "name" in has.keys, _name_messages),
+    (lambda has: has.calls or "name" in has.keys, name_messages),
+    (lambda has: "extras" in has.keys, tell_message_keys),
     (lambda has: has.calls or "status" in has.keys, _tool_status),
     (lambda has: has.tool_media, _move_tool_media),
     (lambda has: has.calls, _require_reasoning),

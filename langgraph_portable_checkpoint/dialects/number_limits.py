@@ -42,16 +42,20 @@ def made_of_json(value: Any, depth: int) -> bool:
 
 
 def unfit(value: Any) -> str:
-    """Say why no checkpoint or request can hold a value: long integers, NaN, infinities; "" if it can. No recursion."""
+    """Say why no checkpoint or request can hold a value: long integers, NaN, infinities; "" if it can. No recursion.
+
+    Each container is looked at once, so that one that holds itself has an end.
+    """
     left = [value]
+    seen: set[int] = set()
     while left:
         one = left.pop()
         if type(one) is str:
             continue
-        if isinstance(one, dict):
-            left.extend(one.values())
-        elif isinstance(one, (list, tuple)):
-            left.extend(one)
+        if isinstance(one, (dict, list, tuple)):
+            if id(one) not in seen:
+                seen.add(id(one))
+                left.extend(one.values() if isinstance(one, dict) else one)
         elif isinstance(one, int) and one not in INT64:
             return BEYOND_64_BITS
         elif isinstance(one, float) and not isfinite(one):

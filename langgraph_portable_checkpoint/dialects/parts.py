@@ -240,6 +240,11 @@ class Parts:
             return self._told(told_text(value), kind, placed, path)
         return self._unknown(kind, placed, path)
 
+    def _is_own_part(self, block: Block, placed: Placed) -> bool:
+        origin = origin_of(block, placed.envelope)
+        kind = kind_of(block.get("raw"))
+        return origin.get("provider") in self.target.providers and kind in self.target.own_parts
+
     def _block(self, block: Block, placed: Placed, path: str) -> list[Block]:
         if block["type"] in ANSWERS and placed.envelope["role"] != "assistant" and self.target.pairs:
             return self._unknown(f"{block['type']} in a message of role {placed.envelope['role']}", placed, path)
@@ -267,6 +272,8 @@ class Parts:
 
     def part(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Fit a media part; those of tool messages that move are fitted where they arrive."""
+        if self.target.own_parts and self._is_own_part(block, placed):
+            return [block]
         if placed.envelope["role"] == "tool" and self.media.moves(block):
             self.replay.broken = True
             return [block]

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin, Role
 from .arguments import read_call
+from .beside import keep_beside
 from .problems import Problems
 from .responses_items import API, CALLS, HOSTED, NAME, OUTPUTS, USER_ITEMS, call_id_of
 
@@ -258,6 +259,7 @@ def _said(text: str) -> Block:
 def _read_part(native: Mapping[str, Any]) -> Block:
     read = _PARTS.get(str(native.get("type")))
     block: Block = (read(native) if read else None) or {"type": "non_standard", "value": native}
+    keep_beside(block, native)
     block["raw"] = native
     return block
 

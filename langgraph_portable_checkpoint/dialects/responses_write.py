@@ -38,6 +38,7 @@ _ID_RULES: Final[Mapping[str, str]] = {
     "reasoning": "rs_",
     **{kind: call.prefix for kind, call in CALLS.items() if kind in ("function_call", "custom_tool_call")},
 }
+_CLIENT_KEYS: Final = frozenset({"type", "role", "status", "instructions"})
 
 
 @dataclass
@@ -109,8 +110,16 @@ class ResponsesWriter:
             yield dict(block["value"])
         content = self._content([block for block in envelope["content"] if not _stands_alone(block)], placed)
         if content != []:
-            head = {key: kept[key] for key in ("type", "status") if key in kept} if self._is_own(None, envelope) else {}
-            yield {**head, "role": _role(envelope), "content": content}
+            yield {**self._head(placed), "role": _role(envelope), "content": content}
+
+    def _head(self, placed: Placed) -> dict[str, Any]:
+        """Return what its own API said of a client's message; whole items have more keys than what is sent."""
+        if not self._is_own(None, placed.envelope):
+            return {}
+        kept = _kept(placed.envelope)
+        for key in kept.keys() - _CLIENT_KEYS:
+            self.lose("R12", "dropped", placed, action="messages of the client have no such key", detail=key)
+        return {key: kept[key] for key in ("type", "status") if key in kept}
 
     def tool(self, placed: Placed) -> Iterator[dict[str, Any]]:
         """Spell a result in the item type that belongs to its call."""

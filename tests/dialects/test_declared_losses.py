@@ -63,6 +63,10 @@ CASES: dict[tuple[str, str], Case] = {
     ("tool_name", "re-keyed"): Case((user("hi"), assistant(call("abcdefghi", "a tool")), result("abcdefghi"))),
     ("message_name", "re-keyed"): Case((user("hi", name="a name"),)),
     ("speaker", "dropped"): Case((user("hi", name="bob"),)),
+    ("result_name", "dropped"): Case(
+        (user("hi"), assistant(call("abcdefghi", "look")), result("abcdefghi", name="see"))
+    ),
+    ("message_keys", "dropped"): Case((user("hi", extras={"anthropic": {"mine": 1}, "mistral": {"mine": 1}}),)),
     ("role", "downgraded"): Case((message("other", "hm", role_detail="critic"),)),
     ("mid_system", "downgraded"): Case((user("hi"), assistant("ok"), system("be brief"))),
     ("blank_text", "dropped"): Case((user("hi", " \n"),)),

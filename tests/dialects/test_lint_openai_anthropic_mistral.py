@@ -130,7 +130,7 @@ MISTRAL: dict[str, tuple[list[Any], str, dict[str, Any]]] = {
     "M3": ([U, {"role": "assistant", "content": "x"}], "messages[1]", SENT),
     "M4": ([U, asks(M_CALL), {"role": "assistant", "content": "x"}], "messages[1].tool_calls[0]", {}),
     "M5": ([U, {**asks(M_CALL), "content": "x"}, M_SAYS], "messages[1]", {"profile": "v3"}),
-    "M6": ([{"role": "user", "content": [{"type": "document_url"}]}], "messages[0].content[0]", {}),
+    "M6": ([{"role": "user", "content": [{"type": "document_url"}]}], "messages[0].content[0]", {"profile": "v15"}),
     "M7": ([U, asks(chat_call("abcdefghi", "a b")), M_SAYS], "messages[1].tool_calls[0].function.name", {}),
     "M8": ([{**U, "name": "bob"}], "messages[0].name", {}),
     "M9": (

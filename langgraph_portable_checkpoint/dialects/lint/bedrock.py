@@ -48,7 +48,11 @@ RULES: Final = (
         text="documents stand beside a text, with a plain name; at most 20 images and 5 documents; media in user only",
         source="service model, DocumentBlock and Message documentation",
     ),
-    Rule(id="B7", text="toolUse stands in assistant, toolResult in user messages", source="service model"),
+    Rule(
+        id="B7",
+        text="toolUse stands in assistant, toolResult in user messages; AWS's own tools' in an assistant message",
+        source="service model",
+    ),
     Rule(
         id="B8",
         text="every toolUse has its toolResult in the next message",
@@ -144,10 +148,16 @@ def _message(message: Any, path: str) -> Iterator[Finding]:
 def _block(block: Any, role: str, path: str) -> Iterator[Finding]:
     yield from _known(block, BLOCK_KEYS, path)
     key = next(iter(block), None) if isinstance(block, Mapping) else None
-    if (key == "toolUse" and role != "assistant") or (key == "toolResult" and role != "user"):
+    served = key == "toolResult" and role == "assistant" and _is_served(block[key])
+    if (key == "toolUse" and role != "assistant") or (key == "toolResult" and role != "user" and not served):
         yield Finding(rule="B7", path=path, message=f"{key} in a {role} message")
     if key in _USER_ONLY and role != "user":
         yield Finding(rule="B6", path=path, message=f"{key} in a {role} message")
+
+
+def _is_served(answer: Any) -> bool:
+    """True for a result of AWS's own tools, which stands in the assistant message with its call."""
+    return isinstance(answer, Mapping) and isinstance(answer.get("type"), str)
 
 
 def _value(key: str, value: Any, path: str) -> Iterator[Finding]:
@@ -220,7 +230,8 @@ def _document(value: Any, path: str) -> Iterator[Finding]:
 
 def _ids(message: Any, key: str) -> list[str]:
     blocks = (block[key] for block in _content(message) if isinstance(block.get(key), Mapping))
-    return [str(block.get("toolUseId")) for block in blocks if block.get("type") != "server_tool_use"]
+    served = isinstance(message, Mapping) and message.get("role") == "assistant"
+    return [str(block.get("toolUseId")) for block in blocks if not (served and _is_served(block))]
 
 
 def _pairs(messages: Sequence[Any]) -> Iterator[Finding]:

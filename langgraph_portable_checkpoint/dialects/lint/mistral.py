@@ -71,6 +71,8 @@ class Version:
     """What a tokenizer version takes beyond text: chunk types by role, and content beside calls."""
 
     number: int
+    hosted: bool = False
+    """Mistral's own API, which reads documents and gives references before a tokenizer sees them."""
 
     @property
     def any_id(self) -> bool:
@@ -82,6 +84,8 @@ class Version:
 
     def takes(self, role: str, kind: str) -> bool:
         """True if messages of a role may hold a kind of chunk."""
+        if self.hosted and (role, kind) in _HOSTED:
+            return True
         since = _CHUNKS.get((role, kind))
         return since is not None and self.number >= since
 
@@ -95,6 +99,10 @@ _CHUNKS: Final[Mapping[tuple[str, str], int]] = {
     ("tool", "input_audio"): 15,
 }
 """Since which tokenizer version messages of a role may hold a kind of chunk."""
+_HOSTED: Final = frozenset(
+    [("user", "document_url"), ("user", "file"), ("assistant", "reference"), ("tool", "reference")],
+)
+"""What Mistral's own API takes beyond. Source: mistralai ContentChunk; docs.mistral.ai, Document QnA, Citations."""
 
 
 @dataclass(frozen=True)
