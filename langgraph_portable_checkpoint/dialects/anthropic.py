@@ -135,6 +135,7 @@ class Anthropic:
             tool_media="user",
             reasoning=ReasoningRule(replay="same-model", needs=("signature", "redacted_data"), bound_to_prefix=BINDING),
             server_tools="pairs",
+            typed_results=True,
             refusal=False,
             non_standard="same-api",
             native_parts=NATIVE_PARTS,

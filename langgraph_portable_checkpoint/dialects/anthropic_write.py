@@ -10,7 +10,7 @@ from ..envelope.model import Block, MessageEnvelope
 from .anthropic_read import API, NAME
 from .base import native, plain_text
 from .beside import UNSAID, unsaid, word_of
-from .lint.anthropic import BLOCK_KEYS
+from .lint.anthropic import BLOCK_KEYS, CITATION_KEYS
 from .media_parts import base64_of
 from .reasoning import origin_of
 from .report import Placed, Report
@@ -93,7 +93,8 @@ class AnthropicWriter:
     def _block(self, block: Block, placed: Placed) -> dict[str, Any]:
         raw = native(block, placed.envelope, api=API) or _unmistakable(block, placed.envelope)
         if isinstance(raw, dict) and raw.keys() <= BLOCK_KEYS.get(str(raw.get("type")), raw.keys()):
-            return dict(raw)
+            cited = isinstance(raw.get("citations"), list)
+            return {**raw, "citations": list(map(_as_asked, raw["citations"]))} if cited else dict(raw)
         if block.get("annotations"):
             action = "citations of another provider have no form here"
             self.report.add("A13", "dropped", at=placed, path="content", action=action)
@@ -133,6 +134,12 @@ def _unmistakable(block: Block, envelope: MessageEnvelope) -> Any:
     raw = block.get("raw")
     known = "api" in origin_of(block, envelope)
     return None if known or not isinstance(raw, dict) or "source" not in raw else raw
+
+
+def _as_asked(citation: Any) -> Any:
+    """Return a citation with the keys that requests may hold; answers have more."""
+    known = CITATION_KEYS.get(str(citation.get("type"))) if isinstance(citation, Mapping) else None
+    return citation if known is None else {key: value for key, value in citation.items() if key in known}
 
 
 def _own_keys(block: Block, envelope: MessageEnvelope, written: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -137,6 +137,7 @@ class Target:
         reasoning: See `ReasoningRule`; None: everything stays (neutral dialects).
         server_tools: Items of the provider's own tools may be replayed to it: "pairs" (call and result blocks of one
             message, complete), "items" (each stands for itself), or "never". "any" for neutral dialects.
+        typed_results: Results of server tools need their own type word: one whose integration lost it is no half.
         item_ids: Ids of items are valid only together with the reasoning they came with (R1b).
         refusal: There is a native form for refusals; else they become text.
         non_standard: Blocks of unknown type may stand: "any", "same-api", or "never".
@@ -179,6 +180,7 @@ class Target:
     tool_media: Literal["keep", "user"] = "keep"
     reasoning: ReasoningRule | None = None
     server_tools: Literal["any", "pairs", "items", "never"] = "any"
+    typed_results: bool = False
     item_ids: bool = False
     refusal: bool = True
     non_standard: Literal["any", "same-api", "never"] = "any"

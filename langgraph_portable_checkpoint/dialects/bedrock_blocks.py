@@ -278,9 +278,11 @@ def _write_server_result(block: Block) -> Native:
 
 def _write_reasoning(block: Block) -> Native | None:
     extras = block.get("extras") or {}
-    if extras.get("redacted_data"):
+    redacted = extras.get("redacted_data")
+    if redacted:
         try:
-            return {"reasoningContent": {"redactedContent": base64.b64decode(extras["redacted_data"], validate=True)}}
+            data = redacted if isinstance(redacted, bytes) else base64.b64decode(redacted, validate=True)
+            return {"reasoningContent": {"redactedContent": data}}
         except (binascii.Error, ValueError):
             return None
     fields = {"text": block.get("reasoning") or ""}

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeGuard
 
-from ..envelope.model import Block
+from ..envelope.model import Block, MessageEnvelope
 from .base import Target, native, plain_text
 from .bedrock_blocks import Native, block_of, native_block
 from .bedrock_read import API
@@ -152,7 +152,7 @@ class Writer:
     def _answer(self, placed: Placed) -> list[Native]:
         envelope = placed.envelope
         raw = envelope.get("raw_content")
-        if isinstance(raw, dict) and "toolResult" in raw and (envelope.get("origin") or {}).get("api") == API:
+        if isinstance(raw, dict) and _answers(raw, envelope) and (envelope.get("origin") or {}).get("api") == API:
             return [raw if self.target.tool_status else {"toolResult": _without_status(raw["toolResult"])}]
         blocks = self._blocks(placed)
         content = [block for block in blocks if "cachePoint" not in block]
@@ -174,6 +174,12 @@ def _said(found: Native, block: Block) -> tuple[str, ...]:
     (kind,) = found
     name = "filename" if block.get("filename") else "title"
     return (kind, *_SAID.get(kind, ()), *([name] if kind == "document" else ()))
+
+
+def _answers(raw: Mapping[str, Any], envelope: MessageEnvelope) -> bool:
+    """True for a native result that names the call which the message answers."""
+    answer = raw.get("toolResult")
+    return isinstance(answer, Mapping) and answer.get("toolUseId") == envelope.get("tool_call_id")
 
 
 def _without_status(answer: Mapping[str, Any]) -> Native:

@@ -25,6 +25,8 @@ _TOLD_ELSEWHERE: Final = frozenset(_KEYS.split())
 """Keys that other fields of the envelope or its blocks say too, or that stand for the item alone."""
 
 
+_CONTENT: Final = ("executed_tools",)
+"""What integrations keep in `additional_kwargs` though the model said it: langchain-groq's server tools."""
 _NOTHING: Final[tuple[Any, ...]] = (None, "", [], {})
 
 
@@ -87,4 +89,5 @@ def tell_message_keys(conversation: list[Placed], parts: Parts) -> list[Placed]:
 
 def _keys_of_others(extras: Mapping[str, Any], target: Target) -> list[str]:
     told = [extras[name] for name in _APIS if name != target.dialect and isinstance(extras.get(name), Mapping)]
-    return [key for one in told for key, value in one.items() if key not in _TOLD_ELSEWHERE and value not in _NOTHING]
+    keys = [key for one in told for key, value in one.items() if key not in _TOLD_ELSEWHERE and value not in _NOTHING]
+    return keys + [key for key in _CONTENT if key in (extras.get("additional_kwargs") or {})]

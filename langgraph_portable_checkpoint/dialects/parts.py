@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import is_sendable, settled_call
 from .base import ExportOptions, Target, without_raw
-from .beside import MEDIA_PARTS
+from .beside import MEDIA_PARTS, says_more
 from .ids import NameMap
 from .media_parts import MediaFitter, placeholder
 from .native_parts import CONTENT_DOCUMENT, MARKERS, kind_of, neutral_form, told_text
@@ -127,7 +127,7 @@ class Parts:
             block = without_raw(block, text=_LONE.sub("\ufffd", text))
         if self.target.blank_text or (text and not text.isspace()):
             return [block]
-        if text or block.get("annotations"):
+        if text or block.get("annotations") or says_more(block):
             self.lose("blank_text", "dropped", placed, path, action="a blank text was left out")
         return []
 
@@ -215,11 +215,15 @@ class Parts:
         """True if a server tool's call or result has its other half in the same message."""
         if self._halves[0] is not content:
             calls = {other.get("id") for other in content if other["type"] == "server_tool_call"}
-            results = {other.get("tool_call_id") for other in content if other["type"] == "server_tool_result"}
+            results = {other.get("tool_call_id") for other in content if self._is_whole_result(other)}
             self._halves = (content, calls & results)
         return (block.get("id") if block["type"] == "server_tool_call" else block.get("tool_call_id")) in self._halves[
             1
         ]
+
+    def _is_whole_result(self, block: Block) -> bool:
+        typed = "block_type" in (block.get("extras") or {})
+        return block["type"] == "server_tool_result" and (typed or not self.target.typed_results)
 
     def non_standard(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Keep a block of unknown type for the API it was written for."""
@@ -231,6 +235,7 @@ class Parts:
         value = block.get("value")
         kind = kind_of(value)
         own = own or ("provider" not in origin and kind in self.target.native_parts)
+        own = own and kind != "text"  # a text that could not be read has none, which no provider takes
         own = own and placed.envelope["role"] in self.target.part_roles.get(kind, (placed.envelope["role"],))
         if self.target.non_standard == "any" or (self.target.non_standard == "same-api" and own and "raw" in block):
             return [block]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
+from ..envelope.given.openai import annotation
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import NotJsonError, plain_arguments, write_arguments
 from .base import IdRule, is_foreign, plain_text, text_and_calls
@@ -216,6 +217,8 @@ class ResponsesWriter:
             head = head or {"type": "message", "role": "assistant", "status": "completed"}
             head |= {"phase": extras["phase"]} if extras.get("phase") else {}
             yield {**head, "id": item_id, "content": [_output_part(block) for block in blocks]}
+            if not all(map(_is_whole, _notes(blocks))):
+                self.lose("R7", "dropped", placed, action="citations that lack what the API demands were left out")
             return
         if any(block.get("annotations") for block in blocks):
             self.lose("R7", "dropped", placed, action="citations have no form without the message's own id")
@@ -389,7 +392,25 @@ def _output_part(block: Block) -> dict[str, Any]:
         return dict(block["value"])
     if block["type"] == "refusal":
         return {"type": "refusal", "refusal": block["refusal"]}
-    return {"type": "output_text", "text": block["text"], "annotations": []}
+    return {"type": "output_text", "text": block["text"], "annotations": list(filter(_is_whole, _notes([block])))}
+
+
+def _notes(blocks: Sequence[Block]) -> Iterator[Any]:
+    return (annotation(note) for block in blocks if "raw" not in block for note in block.get("annotations") or ())
+
+
+def _is_whole(note: Any) -> bool:
+    """True for an annotation with the keys that the API demands."""
+    return isinstance(note, Mapping) and note.keys() >= _NOTES.get(str(note.get("type")), {"?"})
+
+
+_NOTES: Final[Mapping[str, frozenset[str]]] = {
+    "url_citation": frozenset({"type", "url", "title", "start_index", "end_index"}),
+    "file_citation": frozenset({"type", "file_id", "filename", "index"}),
+    "container_file_citation": frozenset({"type", "container_id", "file_id", "filename", "start_index", "end_index"}),
+    "file_path": frozenset({"type", "file_id", "index"}),
+}
+"""Keys of annotations. Source: openai 3.57, response_output_text_param.py."""
 
 
 def _reasoning(block: Block) -> dict[str, Any]:

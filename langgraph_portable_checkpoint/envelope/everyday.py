@@ -16,6 +16,7 @@ import ormsgpack
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langgraph_portable_checkpoint.envelope.fields import add_facts
+from langgraph_portable_checkpoint.envelope.given import is_rewritten
 from langgraph_portable_checkpoint.envelope.model import ENVELOPE_VERSION, MessageEnvelope
 from langgraph_portable_checkpoint.envelope.origins import told_metadata
 from langgraph_portable_checkpoint.envelope.overlay import OVERLAY
@@ -176,7 +177,7 @@ def read_parts(view: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     api, blocks = envelope.get("origin", {}).get("api"), envelope["content"]
     for native in content:
-        block = read_quickly(native, api)
+        block = None if is_rewritten(native, api) else read_quickly(native, api)
         if block is None:
             return None
         blocks.append(block)

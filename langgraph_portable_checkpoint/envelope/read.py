@@ -10,6 +10,7 @@ The neutral part is the one that `exact` stores, with two differences for reader
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -24,6 +25,7 @@ from langgraph_portable_checkpoint.envelope.everyday import (
     read_text,
 )
 from langgraph_portable_checkpoint.envelope.fields import Reading, read_fields
+from langgraph_portable_checkpoint.envelope.given import as_given
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.overlay import overlaid, overlay_of
 from langgraph_portable_checkpoint.envelope.parts import finished
@@ -80,7 +82,13 @@ def _read_view(view: Mapping[str, Any]) -> MessageEnvelope:
 
 
 def _read_any_view(view: Mapping[str, Any]) -> MessageEnvelope:
+    overlay = overlay_of(view) if view.get("additional_kwargs") else None
+    view = _with_legacy_call(view)
     reading = read_fields(view)
+    given = as_given(view.get("content"), reading.envelope.get("origin", {}).get("api")) if not overlay else None
+    if given is not None:
+        view = {**view, "content": given}
+        reading = read_fields(view)
     _repair_args(reading, view)
     for block, extra, value in reading.beside:
         block["extras"] = {**block.get("extras", {}), extra: value}
@@ -95,8 +103,23 @@ def _read_any_view(view: Mapping[str, Any]) -> MessageEnvelope:
     extras = _extras(reading)
     if extras:
         envelope["extras"] = extras
-    overlay = overlay_of(view) if view.get("additional_kwargs") else None
     return cast(MessageEnvelope, overlaid(envelope, overlay) if overlay else envelope)
+
+
+def _with_legacy_call(view: Mapping[str, Any]) -> Mapping[str, Any]:
+    """List the call that older messages have beside content, and that no `.tool_calls` names."""
+    call = (view.get("additional_kwargs") or {}).get("function_call")
+    if view.get("tool_calls") or view.get("invalid_tool_calls") or not isinstance(call, dict):
+        return view
+    name, text = call.get("name"), call.get("arguments")
+    try:
+        args = json.loads(text) if text else {}
+    except (TypeError, ValueError, RecursionError):
+        args = None
+    if isinstance(args, dict):
+        return {**view, "tool_calls": [{"type": "tool_call", "name": name, "args": args, "id": None}]}
+    broken = {"type": "invalid_tool_call", "name": name, "args": text, "id": None, "error": "no JSON object"}
+    return {**view, "invalid_tool_calls": [broken]}
 
 
 def _repair_args(reading: Reading, view: Mapping[str, Any]) -> None:

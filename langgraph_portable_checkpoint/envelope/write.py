@@ -21,6 +21,7 @@ from langchain_core.messages import (
 )
 
 from langgraph_portable_checkpoint.envelope.fields import CALL_TYPES, OPENAI_ROLE
+from langgraph_portable_checkpoint.envelope.given import is_rewritten
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.origins import write_metadata
 from langgraph_portable_checkpoint.envelope.overlay import OVERLAY, difference, seal
@@ -67,6 +68,20 @@ def write_message(envelope: MessageEnvelope) -> BaseMessage:
 def _overlay(message: BaseMessage, envelope: MessageEnvelope) -> dict[str, Any]:
     plain = read_plain(message)
     found = plain or read_message(message)
+    changes = _changes(found, envelope)
+    if not changes:
+        return {}
+    of = seal(message.__dict__ if plain else message.model_dump())
+    api = found.get("origin", {}).get("api")
+    if isinstance(message.content, list) and any(is_rewritten(block, api) for block in message.content):
+        # a message with an overlay is read as it stands, since it was made from an envelope and not by an integration
+        message.additional_kwargs = {**message.additional_kwargs, OVERLAY: {"of": of}}
+        changes = _changes(read_message(message), envelope)
+    return {"of": of, **changes}
+
+
+def _changes(found: MessageEnvelope, envelope: MessageEnvelope) -> dict[str, Any]:
+    """Return what makes a read envelope the one that was written; empty where it is."""
     heads = {key: value for key, value in envelope.items() if key not in _NO_HEADS}
     theirs = {key: value for key, value in found.items() if key not in _NO_HEADS}
     if "raw_content" not in heads:
@@ -77,11 +92,10 @@ def _overlay(message: BaseMessage, envelope: MessageEnvelope) -> dict[str, Any]:
         blocks = [difference(*pair) for pair in zip(found["content"], envelope["content"], strict=True)]
     else:
         changes.setdefault("set", {})["content"] = list(envelope["content"])
-    overlay = {
+    return {
         **({"envelope": changes} if changes else {}),
         **({"blocks": blocks} if any(block is not None for block in blocks) else {}),
     }
-    return {"of": seal(message.__dict__ if plain else message.model_dump()), **overlay} if overlay else {}
 
 
 _NO_HEADS: Final = ("v", "content", "state")

@@ -91,6 +91,17 @@ BLOCK_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "document": frozenset({"type", "source", "cache_control", "title", "context", "citations"}),
 }
 """Keys of blocks as requests take them. A native block with others, such as a stream's index, is spelled anew."""
+CITATION_KEYS: Final[Mapping[str, frozenset[str]]] = {
+    kind: frozenset({"type", "cited_text", *keys.split()})
+    for kind, keys in {
+        "char_location": "document_index document_title start_char_index end_char_index",
+        "page_location": "document_index document_title start_page_number end_page_number",
+        "content_block_location": "document_index document_title start_block_index end_block_index",
+        "search_result_location": "search_result_index source title start_block_index end_block_index",
+        "web_search_result_location": "encrypted_index title url",
+    }.items()
+}
+"""Keys of citations as requests take them; answers have more. Source: anthropic 2.14, text_citation_param.py."""
 PART_ROLES: Final[Mapping[str, frozenset[str]]] = {
     "container_upload": frozenset({"user", "assistant"}),
     "search_result": frozenset({"user", "assistant", "tool"}),
@@ -283,6 +294,11 @@ def _text(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
     text = block.get("text")
     if not isinstance(text, str) or not text.strip():
         yield Finding(rule="A4", path=path, message="the text is blank")
+    citations = block.get("citations")
+    for at, citation in enumerate(citations if isinstance(citations, list) else ()):
+        known = CITATION_KEYS.get(str(citation.get("type")), citation.keys()) if isinstance(citation, Mapping) else None
+        if known is None or not citation.keys() <= known:
+            yield Finding(rule="A18", path=f"{path}.citations[{at}]", message="is no citation that requests may hold")
 
 
 def _thinking(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:

@@ -1,0 +1,352 @@
+"""What integrations rewrite, as LangChain's v1 output or in merged streams, goes back to its API as that gave it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+from anthropic.types.beta import BetaMessage
+from langchain_anthropic import ChatAnthropic
+from langchain_aws.chat_models import bedrock_converse
+from langchain_core.language_models._utils import _update_message_content_to_blocks
+from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, ToolMessage
+from langchain_groq.chat_models import _convert_dict_to_message as groq_message
+from langchain_mistralai.chat_models import _convert_mistral_chat_message_to_message as mistral_message
+from langchain_openai import ChatOpenAI
+from langchain_openai.chat_models.base import _convert_dict_to_message as chat_message
+
+from langgraph_portable_checkpoint import export_messages, import_messages, lint
+from langgraph_portable_checkpoint.envelope.read import read_message
+from tests.dialects import oracle_bedrock, oracle_shapes
+
+Q, Z = HumanMessage("q"), HumanMessage("z")
+AT = {"document_index": 0, "document_title": "D", "file_id": None}
+SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}
+FOUND = {
+    "type": "web_search_result",
+    "url": "https://u.example",
+    "title": "T",
+    "encrypted_content": "E",
+    "page_age": "1 d",
+}
+SITE = {
+    "type": "web_search_result_location",
+    "cited_text": "c",
+    "url": "https://u.example",
+    "title": "T",
+    "encrypted_index": "I",
+}
+ANTHROPIC: dict[str, list[dict[str, Any]]] = {
+    "characters": [
+        {
+            "type": "text",
+            "text": "a",
+            "citations": [
+                {"type": "char_location", "cited_text": "c", "start_char_index": 0, "end_char_index": 2, **AT}
+            ],
+        }
+    ],
+    "pages": [
+        {
+            "type": "text",
+            "text": "a",
+            "citations": [
+                {"type": "page_location", "cited_text": "c", "start_page_number": 1, "end_page_number": 2, **AT}
+            ],
+        }
+    ],
+    "search": [
+        SEARCH,
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [FOUND]},
+        {"type": "text", "text": "a", "citations": [SITE]},
+    ],
+    "redacted": [{"type": "redacted_thinking", "data": "RED"}, {"type": "text", "text": "a"}],
+    "thinking": [
+        {"type": "thinking", "thinking": "t", "signature": "S"},
+        {"type": "redacted_thinking", "data": "RED"},
+        {"type": "text", "text": "a"},
+    ],
+    "mcp": [
+        {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "n", "server_name": "s", "input": {"q": 1}},
+        {
+            "type": "mcp_tool_result",
+            "tool_use_id": "mcptoolu_1",
+            "is_error": False,
+            "content": [{"type": "text", "text": "out", "citations": None}],
+        },
+        {"type": "text", "text": "a"},
+    ],
+    "compaction": [{"type": "compaction", "content": "all of it"}, {"type": "text", "text": "a"}],
+}
+CLAUDE = ChatAnthropic(model="claude-sonnet-4-5", api_key="x")  # type: ignore[call-arg]  # pydantic's alias
+
+
+def from_claude(content: list[dict[str, Any]], version: str | None) -> AIMessage:
+    answer = BetaMessage.model_validate(
+        {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-sonnet-4-5",
+            "content": content,
+            "stop_reason": "end_turn",
+            "usage": {"input_tokens": 1, "output_tokens": 1},
+        }
+    )
+    message: Any = CLAUDE._format_output(answer).generations[0].message
+    return _update_message_content_to_blocks(message, version) if version else message
+
+
+@pytest.mark.parametrize("version", [None, "v1"])
+@pytest.mark.parametrize("name", ANTHROPIC)
+def test_answers_of_claude_go_back_as_its_own_integration_sends_them(name: str, version: str | None) -> None:
+    history: list[BaseMessage] = [Q, from_claude(ANTHROPIC[name], version), Z]
+    export = export_messages(history, "anthropic", model="claude-sonnet-4-5")
+    theirs: Any = CLAUDE._get_request_payload(history)
+    assert export.payload["messages"] == theirs["messages"]
+    assert export.lossless
+    assert lint(export.payload, "anthropic") == oracle_shapes.breaches("anthropic", export.payload["messages"]) == []
+
+
+def test_arguments_that_a_merged_stream_left_as_text_are_read() -> None:
+    streamed = {**SEARCH, "input": {}, "index": 1, "partial_json": '{"query":"q"}'}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [FOUND], "index": 2}
+    said = {"type": "text", "text": "a", "index": 3}
+    message = AIMessage([streamed, found, said], response_metadata={"model_provider": "anthropic"})
+    sent = export_messages([Q, message, Z], "anthropic").payload["messages"][1]["content"]
+    assert sent == [
+        SEARCH,
+        {key: value for key, value in found.items() if key != "index"},
+        {"type": "text", "text": "a"},
+    ]
+    broken = {**streamed, "partial_json": '{"query'}
+    assert read_message(AIMessage([broken], response_metadata={"model_provider": "anthropic"}))["content"]
+
+
+def test_a_streamed_block_of_citations_alone_is_left_out_and_told() -> None:
+    lone = {"type": "text", "index": 2, "citations": [SITE]}
+    message = AIMessage(["hel", lone, "lo"], response_metadata={"model_provider": "anthropic"})  # type: ignore[list-item]
+    export = export_messages([Q, message, Z], "anthropic")
+    assert [block["text"] for block in export.payload["messages"][1]["content"]] == ["hel", "lo"]
+    assert [(loss.rule, loss.kind) for loss in export.report] == [("A4", "dropped")]
+
+
+def items(*content: dict[str, Any], annotations: Any = ()) -> list[dict[str, Any]]:
+    text = {"type": "output_text", "text": "Hello", "annotations": list(annotations), "logprobs": []}
+    said = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]}
+    return [*content, said]
+
+
+REASONED = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "E"}
+RESPONSES: dict[str, list[dict[str, Any]]] = {
+    "url": items(
+        annotations=[
+            {"type": "url_citation", "start_index": 0, "end_index": 5, "url": "https://u.example", "title": "T"}
+        ]
+    ),
+    "file": items(annotations=[{"type": "file_citation", "file_id": "file-1", "filename": "n.txt", "index": 3}]),
+    "container": items(
+        annotations=[
+            {
+                "type": "container_file_citation",
+                "container_id": "c",
+                "file_id": "f",
+                "filename": "x",
+                "start_index": 0,
+                "end_index": 1,
+            }
+        ]
+    ),
+    "search": items(
+        REASONED,
+        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}},
+    ),
+    "files": items(
+        {"type": "file_search_call", "id": "fs_1", "status": "completed", "queries": ["q"], "results": [{"text": "t"}]}
+    ),
+    "code": items(
+        {
+            "type": "code_interpreter_call",
+            "id": "ci_1",
+            "status": "completed",
+            "code": "1+1",
+            "container_id": "c",
+            "outputs": [{"type": "logs", "logs": "2"}],
+        }
+    ),
+    "mcp": items(
+        {
+            "type": "mcp_call",
+            "id": "mcp_1",
+            "name": "n",
+            "server_label": "s",
+            "arguments": '{"q":1}',
+            "output": "out",
+        }
+    ),
+    "drawn": items({"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "iVBORw0KGgo="}),
+}
+
+
+def from_gpt(output: list[dict[str, Any]], version: str) -> AIMessage:
+    """Ask langchain-openai, which asks a transport that answers at once."""
+    answer = {"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-5", "output": output, "tools": []}
+    answer |= {"parallel_tool_calls": True, "tool_choice": "auto", "status": "completed", "metadata": {}}
+    transport = httpx.MockTransport(lambda _request: httpx.Response(200, json=answer))
+    with httpx.Client(transport=transport) as client:
+        model: Any = ChatOpenAI(
+            model="gpt-5", api_key="x", use_responses_api=True, output_version=version, http_client=client
+        )  # type: ignore[call-arg]  # pydantic's alias
+        message: AIMessage = model.invoke("q")
+    return message
+
+
+@pytest.mark.parametrize("version", ["responses/v1", "v1"])
+@pytest.mark.parametrize("name", RESPONSES)
+def test_answers_of_gpt_go_back_as_they_came(name: str, version: str) -> None:
+    export = export_messages([Q, from_gpt(RESPONSES[name], version), Z], "openai-responses", model="gpt-5")
+    assert export.lossless
+    sent = export.payload["input"][1:-1]
+    given = [bare(item) for item in RESPONSES[name]]
+    assert [bare(item) for item in sent] == given
+    assert lint(export.payload, "openai-responses") == []
+
+
+def bare(item: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what a response has and a request need not."""
+    content = item.get("content")
+    kept = {key: value for key, value in item.items() if value is not None}
+    return {**kept, "content": [without_probabilities(part) for part in content]} if content else kept
+
+
+def without_probabilities(part: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in part.items() if key != "logprobs"}
+
+
+@pytest.mark.parametrize("version", ["responses/v1", "v1"])
+def test_a_custom_call_and_its_result_go_back(version: str) -> None:
+    call = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_2", "name": "g", "input": "free text"}
+    history = [Q, from_gpt([call], version), ToolMessage("r", tool_call_id="call_2")]
+    sent = export_messages(history, "openai-responses", model="gpt-5")
+    assert sent.lossless
+    assert [item.get("type") for item in sent.payload["input"]] == [None, "custom_tool_call", "custom_tool_call_output"]
+
+
+def test_a_citation_that_the_api_would_refuse_is_told() -> None:
+    cited = {
+        "type": "text",
+        "text": "a",
+        "id": "msg_1",
+        "annotations": [{"type": "citation", "url": "https://u.example"}],
+    }
+    message = AIMessage([cited], response_metadata={"id": "resp_1", "model_provider": "openai", "output_version": "v1"})
+    export = export_messages([Q, message, Z], "openai-responses")
+    assert export.payload["input"][1]["content"][0]["annotations"] == []
+    assert [(loss.rule, loss.kind) for loss in export.report] == [("R7", "dropped")]
+
+
+def from_aws(content: list[dict[str, Any]], version: str | None) -> AIMessage:
+    answer = {
+        "output": {"message": {"role": "assistant", "content": content}},
+        "stopReason": "end_turn",
+        "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
+        "metrics": {"latencyMs": 1},
+        "ResponseMetadata": {},
+    }
+    message: Any = bedrock_converse._parse_response(answer)
+    message.response_metadata |= {"model_provider": "bedrock_converse", "model_name": "anthropic.claude-sonnet-4"}
+    return _update_message_content_to_blocks(message, version) if version else message
+
+
+@pytest.mark.parametrize("version", [None, "v1"])
+def test_reasoning_that_only_aws_reads_goes_back(version: str | None) -> None:
+    content = [{"reasoningContent": {"redactedContent": b"RED"}}, {"text": "a"}]
+    export = export_messages([Q, from_aws(content, version), Z], "bedrock", model="anthropic.claude-sonnet-4")
+    assert export.payload["messages"][1]["content"] == content
+    assert export.lossless
+    assert oracle_bedrock.complaints(export.payload) == []
+
+
+@pytest.mark.parametrize("version", [None, "v1"])
+def test_a_tool_of_aws_whose_result_lost_its_type_is_left_out_as_a_pair(version: str | None) -> None:
+    use = {"toolUse": {"toolUseId": "st1", "name": "nova_grounding", "input": {"q": 1}, "type": "server_tool_use"}}
+    answer = {"toolResult": {"toolUseId": "st1", "content": [{"json": {"x": 1}}], "type": "nova_grounding_result"}}
+    export = export_messages([Q, from_aws([use, answer, {"text": "a"}], version), Z], "bedrock")
+    assert export.payload["messages"][1]["content"] == [{"text": "a"}]
+    assert [(loss.rule, loss.kind) for loss in export.report] == [("B7", "dropped")] * 2
+
+
+@pytest.mark.parametrize("target", ["bedrock", "anthropic", "google", "openai-chat", "mistral"])
+def test_a_streamed_call_without_arguments_has_none(target: str) -> None:
+    call = {"type": "tool_use", "name": "now", "id": "abcdefghi", "index": 0, "input": ""}
+    asked = AIMessage(
+        [call],
+        tool_calls=[{"name": "now", "args": {}, "id": "abcdefghi"}],
+        response_metadata={"model_provider": "bedrock_converse"},
+    )
+    export = export_messages([Q, asked, ToolMessage("12:00", tool_call_id="abcdefghi"), AIMessage("noon")], target)
+    assert "invalid_arguments" not in str(export.payload)
+    assert {loss.kind for loss in export.report} <= {"synthesized"}
+
+
+def test_the_tools_of_google_go_back_as_their_parts() -> None:
+    call = {"type": "server_tool_call", "name": "google_search_web", "id": "t1", "args": {"q": "x"}}
+    answer = {"type": "server_tool_result", "tool_call_id": "t1", "status": "success", "output": {"r": 1}}
+    answer["extras"] = {"block_type": "google_search_web"}
+    code = {
+        "type": "server_tool_call",
+        "name": "code_interpreter",
+        "id": "",
+        "args": {"code": "1", "language": "PYTHON"},
+    }
+    ran = {"type": "server_tool_result", "tool_call_id": "", "output": "1"}
+    ran["extras"] = {"block_type": "code_execution_result", "outcome": 1}
+    message = AIMessage([call, answer, code, ran, "a"], response_metadata={"model_provider": "google_genai"})  # type: ignore[list-item]
+    sent = export_messages([Q, message, Z], "google").payload["contents"][1]["parts"]
+    assert sent == [
+        {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"q": "x"}}},
+        {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"r": 1}}},
+        {"executableCode": {"code": "1", "language": "PYTHON"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+        {"text": "a"},
+    ]
+
+
+@pytest.mark.parametrize("target", ["mistral", "anthropic", "openai-chat"])
+def test_references_of_mistral_are_told(target: str) -> None:
+    chunks = [{"type": "text", "text": "a"}, {"type": "reference", "reference_ids": [7]}]
+    message = mistral_message({"role": "assistant", "content": chunks})
+    message.response_metadata = {"model_provider": "mistralai"}
+    assert [loss.message for loss in export_messages([Q, message, Z], target).report] == [1]
+
+
+def test_what_groq_ran_is_told() -> None:
+    ran = [{"index": 0, "type": "search", "arguments": "{}", "output": "out"}]
+    message = groq_message({"role": "assistant", "content": "a", "executed_tools": ran})
+    for target in ("openai-chat", "anthropic"):
+        assert {loss.path for loss in export_messages([Q, message, Z], target).report} == {"executed_tools"}
+
+
+@pytest.mark.parametrize("text", ['{"city":"Rome"}', "", "{"])
+def test_the_call_of_an_older_message_is_one(text: str) -> None:
+    asked = chat_message(
+        {"role": "assistant", "content": None, "function_call": {"name": "weather", "arguments": text}}
+    )
+    history = [Q, asked, FunctionMessage("sunny", name="weather"), AIMessage("It is sunny")]
+    sent = export_messages(history, "openai-chat").payload["messages"]
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "assistant"]
+    function = sent[1]["tool_calls"][0]["function"]
+    assert function == {"name": "weather", "arguments": function["arguments"]}
+    assert function["arguments"].replace(" ", "") == text
+
+
+def test_an_imported_message_is_read_as_it_was_made() -> None:
+    block = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [FOUND]}
+    payload = {"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": [block, found]}]}
+    for dialect in ("anthropic", "otel"):
+        made = export_messages(import_messages(payload, "anthropic").envelopes, dialect).payload
+        imported = import_messages(made, dialect)
+        read = [read_message(message) for message in imported.messages]
+        assert [each["content"] for each in read] == [each["content"] for each in imported.envelopes]
