@@ -27,7 +27,7 @@ problems, each with its JSON path.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, Final, Literal, Protocol, get_args, get_origin, get_type_hints, runtime_checkable
@@ -243,11 +243,15 @@ class ExportOptions:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse a word that an option does not know.
+        """Refuse a value that an option does not take.
 
         Raises:
+            TypeError: An option is of another type; names the option.
             ValueError: An option has none of its values; names the option.
         """
+        for name, (fits, wanted) in _OPTION_TYPES.items():
+            if not fits(getattr(self, name)):
+                raise TypeError(f"{name}={getattr(self, name)!r:.80} is not {wanted}")
         for name, words in _option_words().items():
             value = getattr(self, name)
             if value not in words:
@@ -260,6 +264,22 @@ class ExportOptions:
             name = self.model.get("name") or self.model.get("model")
             return str(name) if name else None
         return self.model
+
+
+def _are_ids(value: Any) -> bool:
+    return not isinstance(value, (str, bytes)) and isinstance(value, Collection)
+
+
+_FLAG: Final = (lambda value: isinstance(value, bool), "True or False")
+_TEXT: Final = (lambda value: value is None or isinstance(value, str), "a text or None")
+_OPTION_TYPES: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
+    "model": (lambda value: value is None or isinstance(value, (str, Mapping)), "a model's name or its ModelProfile"),
+    "pending": (_are_ids, "a set of call ids"),
+    "load_media": (lambda value: value is None or callable(value), "a function"),
+    "extra": (lambda value: isinstance(value, Mapping), "a mapping"),
+    **dict.fromkeys(("profile", "account"), _TEXT),
+    **dict.fromkeys(("prefix_intact", "resolve_media", "store", "for_next_turn", "strict"), _FLAG),
+}
 
 
 @cache

@@ -5,9 +5,11 @@ The only file of the dialects that meets LangChain's messages, through `envelope
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage
@@ -115,9 +117,11 @@ def import_messages(
         account: Account hint to record.
 
     Raises:
+        TypeError: The payload is a path, or a list of LangChain messages.
         UnknownDialectError: No dialect has this name, or none recognises the payload.
         MalformedHistoryError: The payload is no history of the dialect; carries every problem with its position.
     """
+    _check_payload(payload)
     report = Report(target=from_)
     value = read_payload(payload, from_, report=report)
     dialect = recognise(value) if from_ == "auto" else get_dialect(from_)
@@ -136,6 +140,20 @@ def import_messages(
         dialect=dialect.name,
         settings=_settings(value),
     )
+
+
+def _check_payload(payload: Any) -> None:
+    """Refuse what is no provider's history but was meant for another function."""
+    named = isinstance(payload, str) and len(payload) < _MAX_PATH and _PATH.fullmatch(payload) is not None
+    if isinstance(payload, Path) or named:
+        raise TypeError(f"{str(payload)!r} is a path: give what the file holds, for example Path(...).read_bytes()")
+    first = payload[0] if isinstance(payload, (list, tuple)) and payload else payload
+    if isinstance(first, BaseMessage):
+        raise TypeError("these are LangChain messages already: export_messages(messages, to=...) writes them")
+
+
+_PATH: Final = re.compile(r"[^\s{}\[\]\"]+\.jsonl?|[.~/][^\s{}\[\]\"]*")
+_MAX_PATH: Final = 1_000
 
 
 def lint(payload: Any, dialect: str = "auto", **options: Any) -> list[Finding]:
@@ -167,13 +185,17 @@ def read_messages(
 
     Raises:
         IncompatibleHistoryError: A message holds a value that no checkpoint can hold.
+        TypeError: They are no messages, or no list of them.
     """
     mended: list[int] = [] if broken is None else broken
+    given: Any = messages
+    if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping, BaseMessage)):
+        raise TypeError(f"{type(given).__name__} is no list of messages; put a single one into a list")
     return [
         message  # type: ignore[misc]  # a dict with these keys is taken for an envelope
         if type(message) is dict and "v" in message and "role" in message and type(message.get("content")) is list
         else _read(message, at, mended)
-        for at, message in enumerate(cast(Iterable[Any], messages))
+        for at, message in enumerate(given)
     ]
 
 

@@ -58,14 +58,26 @@ def check_turns(turns: int | tuple[int, int | None] | None) -> None:
     """Check a choice of turns.
 
     Raises:
+        TypeError: It is neither a whole number nor a pair of them.
         ValueError: It is negative, or a range that ends before it begins.
     """
+    if turns is not None and not _is_count(turns) and not _is_range(turns):
+        raise TypeError(f"turns={turns!r:.80} is neither a number of turns nor a range of them (start, stop)")
     if isinstance(turns, int) and turns < 0:
         raise ValueError(f"turns={turns}: a number of turns is not negative")
     if isinstance(turns, tuple):
         start, stop = turns
         if stop is not None and stop < start and (stop < 0) == (start < 0):
             raise ValueError(f"turns={turns}: the range ends before it begins")
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_range(value: object) -> bool:
+    pair = isinstance(value, tuple) and len(value) == 2
+    return pair and _is_count(value[0]) and (value[1] is None or _is_count(value[1]))  # type: ignore[index]  # a pair
 
 
 def last_turns(conversation: Sequence[Placed], count: int, *, keep_system: bool = True) -> list[Placed]:
@@ -105,15 +117,22 @@ def token_budget(
         keep_system: Keep leading system messages; their tokens count.
     """
     leading = _leading_system(conversation) if keep_system else 0
-    left = limit - count_tokens([placed.envelope for placed in conversation[:leading]]) if leading else limit
+    left = limit - _counted(count_tokens, conversation[:leading]) if leading else limit
     chosen = turn_count(conversation)
     turns = [list(turn) for _, turn in groupby(conversation[leading:], key=lambda placed: placed.turn)]
     for turn in reversed(turns):
-        left -= count_tokens([placed.envelope for placed in turn])
+        left -= _counted(count_tokens, turn)
         if left < 0:
             break
         chosen = turn[0].turn or 0
     return turn_range(conversation, chosen, None, keep_system=keep_system)
+
+
+def _counted(count_tokens: Callable[[Sequence[MessageEnvelope]], int], turn: Sequence[Placed]) -> int:
+    count = count_tokens([placed.envelope for placed in turn])
+    if not isinstance(count, (int, float)):
+        raise TypeError(f"count_tokens gave {count!r:.80}, not a number of tokens")
+    return count
 
 
 def turn_count(conversation: Sequence[Placed]) -> int:

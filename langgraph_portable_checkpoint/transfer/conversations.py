@@ -109,6 +109,11 @@ def _read(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Sn
         known = found.checkpoint["channel_versions"]
         messages = _messages_of(found.checkpoint["channel_values"], channel, known=known)
         return _Snapshot(messages, waits, found.parent_config)
+    if not hasattr(source, "get_state") and not hasattr(source, "aget_state"):
+        raise TypeError(
+            f"source is a {type(source).__name__}, neither a checkpointer nor a compiled graph; "
+            "PortableRedisSaver.from_url(...) makes a checkpointer of a server's address"
+        )
     state = yield Ask(source, "get_state", (config,))
     if state.metadata is None and not state.values:
         raise _absent(config)
