@@ -30,7 +30,8 @@ index logprobs item item_id status block_type field format thought thoughtSignat
 prompt_cache_breakpoint cachePoint annotations citations partial_json synthesized
 """
 """Keys of what a provider only gives, or that become another block, a hint or citations."""
-_KNOWN_TO_READERS: Final = frozenset([*_FORMS.split(), *_KEPT_ELSEWHERE.split(), *_WORDS])
+_KNOWN: Final = frozenset([*_FORMS.split(), *_KEPT_ELSEWHERE.split()])
+_DOCUMENTS: Final = frozenset({"file", "text-plain"})
 
 
 def word_of(block: Block, key: str) -> str | None:
@@ -59,18 +60,24 @@ def says_more(block: Block) -> bool:
 
 def keep_beside(block: Block, native: Mapping[str, Any]) -> None:
     """Put what a native block says beside its content under the extras of the block that was read from it."""
-    if block["type"] not in _SAYING or native.keys() <= _KNOWN_TO_READERS:
+    if block["type"] not in _SAYING or native.keys() <= _KNOWN:
         return
-    rest = {key: value for key, value in native.items() if key not in _KNOWN_TO_READERS and value is not None}
+    named = block["type"] in _DOCUMENTS  # whose readers know all words of media
+    rest = {key: value for key, value in native.items() if value is not None and _is_own(key, named=named)}
     if rest:
         block["extras"] = rest | block.get("extras", {})
 
 
+def _is_own(key: str, *, named: bool) -> bool:
+    return key not in _KNOWN and not (named and key in _WORDS)
+
+
 def _beside(block: Block) -> Iterator[str]:
-    if block["type"] in MEDIA_PARTS:
+    media = block["type"] in MEDIA_PARTS
+    if media:
         yield from (key for key in _WORDS if word_of(block, key) not in (None, "", "auto"))
     if block.get("cache_hint") is not None:
         yield "cache_hint"
     extras = block.get("extras")
     if isinstance(extras, Mapping):
-        yield from (key for key, value in extras.items() if key not in _KNOWN_TO_READERS and value is not None)
+        yield from (key for key, value in extras.items() if value is not None and _is_own(key, named=media))

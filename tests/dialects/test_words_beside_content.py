@@ -60,6 +60,11 @@ PARTS: dict[str, tuple[dict[str, Any], frozenset[str]]] = {
         frozenset(),
     ),
     "key of an application": ({"type": "text", "text": "words", "mine": "said"}, frozenset()),
+    "title of a text": ({"type": "text", "text": "words", "title": "said"}, frozenset()),
+    "title of a picture": (
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}, "title": "said"},
+        frozenset(),
+    ),
     "cache hint": (
         {"type": "text", "text": "words", "cache_control": {"type": "ephemeral"}},
         frozenset({"anthropic"}),
@@ -142,18 +147,17 @@ def test_what_a_call_says_more_is_told(target: str, name: str) -> None:
     assert said(export.payload) or any(loss.kind == "dropped" and loss.message == 1 for loss in export.report)
 
 
-UNKNOWN = {"type": "text", "text": "a", "mine": "said"}
-
-
 @pytest.mark.parametrize("source", ["anthropic", "openai-chat", "openai-responses", "mistral"])
+@pytest.mark.parametrize("key", ["mine", "title"])
 @pytest.mark.parametrize("target", TARGETS)
-def test_an_unknown_key_of_a_provider_s_part_is_kept_or_told(source: str, target: str) -> None:
-    part = {**UNKNOWN, "type": "input_text"} if source == "openai-responses" else UNKNOWN
-    key = "input" if source == "openai-responses" else "messages"
-    imported = import_messages({key: [{"role": "user", "content": [part]}]}, source)
+def test_an_unknown_key_of_a_provider_s_part_is_kept_or_told(source: str, key: str, target: str) -> None:
+    kind = "input_text" if source == "openai-responses" else "text"
+    part = {"type": kind, "text": "a", key: "said"}
+    history = "input" if source == "openai-responses" else "messages"
+    imported = import_messages({history: [{"role": "user", "content": [part]}]}, source)
     for given in (imported.envelopes, imported.messages):
         export = export_messages(given, target)
-        assert said(export.payload) or [loss.detail for loss in export.report] == ["mine"]
+        assert said(export.payload) or [loss.detail for loss in export.report] == [key]
 
 
 @pytest.mark.parametrize("target", TARGETS)
