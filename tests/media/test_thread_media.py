@@ -15,7 +15,7 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.types import Send
 from redis.exceptions import ResponseError
 
-from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
+from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver, thread_media
 from langgraph_portable_checkpoint.errors import (
     CorruptRecordError,
     InvalidUploadError,
@@ -428,6 +428,26 @@ def test_a_sweep_takes_what_no_thread_names_and_nothing_else(shared: Any, calls:
         assert report.missing == ()
     assert {blob.ref.partition(".")[0] for blob in shared.media_store.list()} == {sha256(ONE), sha256(ELSEWHERE)}
     assert calls.run(shared, "media_report", "u") == []
+
+
+def test_a_sweep_sees_a_thread_that_is_renamed_while_it_reads_the_threads(
+    shared: Any, calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(calls, shared, CONVERSATION)
+    renamed = iter(["meanwhile"])
+    real = thread_media.open_all
+
+    def listing_before_a_rename(core: Any) -> Any:
+        threads = yield from real(core)
+        if next(renamed, None):
+            shared.copy_thread("t", "moved")
+            shared.delete_thread("t")
+        return threads
+
+    monkeypatch.setattr(thread_media, "open_all", listing_before_a_rename)
+    soon = datetime.now(UTC) + timedelta(days=2)
+    report = calls.run(shared, "collect_media_garbage", dry_run=False, now=soon)
+    assert (report.actions, report.live) == ((), 2)
 
 
 def test_a_saver_without_a_store_has_nothing_to_sweep(make_saver: SaverFactory, calls: Calls) -> None:
