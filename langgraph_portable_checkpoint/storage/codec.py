@@ -69,6 +69,9 @@ class Walk(Protocol):
     def fill(self, value: Any, holes: Sequence[Any], resolve: Callable[[Any], Any]) -> Any:
         """Put them back."""
 
+    def with_empty_texts(self, fields: Any, holes: Sequence[Any]) -> Any:
+        """Put empty text in the place of media in a message's content, so that its blocks still say what they are."""
+
     def from_wire(self, wire: Any, *, where: str) -> Any:
         """Read a hole."""
 

@@ -327,7 +327,7 @@ class Encoder:
     def _new_message(self, message: BaseMessage, taken: tuple[Any, Sequence[Any]] | None) -> Entry:
         kind = type(message)
         fields, holes = taken or self._take_out(message.model_dump(), message.id)
-        fields = _emptied(fields, holes)
+        fields = self.codec.walk.with_empty_texts(fields, holes)
         try:
             envelope = fields_to_envelope(kind.__module__, kind.__name__, fields)
         except ormsgpack.MsgpackEncodeError:
@@ -355,22 +355,6 @@ class Encoder:
         back = self.codec.load(*self.codec.dump(message))
         ours = STRICT.loads_typed(("msgpack", native_encode(message)))
         return type(back) is type(ours) and native_encode(back) == native_encode(ours)
-
-
-def _emptied(fields: dict[str, Any], holes: Sequence[Any]) -> dict[str, Any]:
-    """Put empty text in the place of media of a message, so that its blocks still read as what they are."""
-    for hole in holes:
-        if hole.kind == "media" and hole.path[0] == "content" and hole.encoding != "bytes":
-            fields = _with_text(fields, hole.path)
-    return fields
-
-
-def _with_text(node: Any, path: Sequence[Any]) -> Any:
-    if not path:
-        return ""
-    twin = node.copy()
-    twin[path[0]] = _with_text(node[path[0]], path[1:])
-    return twin
 
 
 def _has_text_id(message: BaseMessage) -> bool:
