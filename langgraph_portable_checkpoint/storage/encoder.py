@@ -42,6 +42,15 @@ class NewMedia(NamedTuple):
     sha256: bytes
 
 
+class Dumped(NamedTuple):
+    """A message's fields as they are stored."""
+
+    fields: Any
+    holes: Sequence[Any]
+    is_whole: bool
+    """Whether nothing was taken out, or stripped: then the message is read back as what it is."""
+
+
 @dataclass(slots=True)
 class Sink:
     """What one call has to store, by digest."""
@@ -283,8 +292,8 @@ class Encoder:
             return self._new_message(message, None)
         taken = None
         if is_heavy(message):
-            taken = self._take_out(message.model_dump(), message.id)
-            name = name_of_taken(message, *taken)
+            taken = self._dumped(message)
+            name = name_of_taken(message, taken.fields, taken.holes)
         else:
             name = fingerprint(message)
         digest = None if name is None else self.known.get(name)
@@ -292,7 +301,7 @@ class Encoder:
             if digest in self.known.told:
                 self._tell(self.known.told[digest], message.id)
             if self.away:
-                self._holes(taken[1] if taken else self.codec.walk.take_out(message.model_dump(), self.home).holes)
+                self._holes(taken.holes if taken else self.codec.walk.take_out(message.model_dump(), self.home).holes)
             return Entry(None, (digest,))
         before = len(self.sink.reports)
         self._stood = False
@@ -324,9 +333,14 @@ class Encoder:
         taken = self.codec.walk.take_out(message.model_dump(), self.home)
         return name_of_taken(message, taken.value, taken.holes)
 
-    def _new_message(self, message: BaseMessage, taken: tuple[Any, Sequence[Any]] | None) -> Entry:
+    def _dumped(self, message: BaseMessage) -> Dumped:
+        fields = message.model_dump()
+        taken, holes = self._take_out(fields, message.id)
+        return Dumped(taken, holes, is_whole=taken is fields)
+
+    def _new_message(self, message: BaseMessage, taken: Dumped | None) -> Entry:
         kind = type(message)
-        fields, holes = taken or self._take_out(message.model_dump(), message.id)
+        fields, holes, is_whole = taken or self._dumped(message)
         fields = self.codec.walk.with_empty_texts(fields, holes)
         try:
             envelope = fields_to_envelope(kind.__module__, kind.__name__, fields)
@@ -336,13 +350,18 @@ class Encoder:
             return self._blob_of_message(message)
         if not holes:
             digest = self.add_item(MESSAGE, (), envelope)
-            if self.codec.foresees and digest in self.sink.items and (prototype := foreseen(message)) is not None:
-                self.sink.foreseen[digest] = (envelope, prototype)
+            if is_whole and self.codec.foresees and digest in self.sink.items:
+                self._foresee(digest, envelope, message)
             return Entry(None, (digest,))
         wires, refs = self._holes(holes)
         if without_names(envelope, wires) != envelope:
             return self._blob_of_message(message)  # it holds what reading would take for a name of ours
         return Entry(None, (self.add_item(MESSAGE, refs, [with_names(envelope, wires), wires]),))
+
+    def _foresee(self, digest: bytes, envelope: Any, message: BaseMessage) -> None:
+        prototype = foreseen(message)
+        if prototype is not None:
+            self.sink.foreseen[digest] = (envelope, prototype)
 
     def _blob_of_message(self, message: BaseMessage) -> Entry:
         type_, data = self.codec.dump(message)

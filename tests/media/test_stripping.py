@@ -336,3 +336,25 @@ def contents(make_saver: SaverFactory) -> bytes:
     with make_saver.room.client() as client:
         hashes = [client.hgetall(key) for key in make_saver.stored() if client.type(key) in (b"hash", "hash")]
     return b"".join(bytes(value) for found in hashes for value in found.values())
+
+
+@pytest.mark.parametrize("policy", ["strip", {"preserve_media": False}, {"rules": {"image/*": "strip"}}], ids=str)
+@pytest.mark.parametrize(
+    "message",
+    [
+        AIMessage("", additional_kwargs={"audio": {"id": "a", "data": TEXT, "transcript": "hello"}}, id="m"),
+        AIMessage("x", response_metadata={"shot": image(TEXT)}, id="m"),
+        AIMessage("", tool_calls=[{"name": "n", "args": {"shot": image(TEXT)}, "id": "c"}], id="m"),
+        HumanMessage("data:image/png;base64," + TEXT, id="m"),
+        HumanMessage("x", name=TEXT, id="m"),
+    ],
+    ids=["kwargs", "metadata", "arguments", "text", "name"],
+)
+def test_who_stripped_a_medium_reads_what_others_read(
+    make_saver: SaverFactory, calls: Calls, message: Any, policy: Any
+) -> None:
+    saver = make_saver(media_policy=policy)
+    calls.put(saver, config("t"), checkpoint({"messages": [message]}), metadata(), {"messages": 1})
+    own, others = (calls.get_tuple(each, config("t")).checkpoint for each in (saver, make_saver()))
+    assert own == others
+    assert TEXT not in repr(own)
