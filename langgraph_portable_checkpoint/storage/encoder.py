@@ -64,6 +64,10 @@ class Sink:
     """What the media table says of them, once it is known where they go."""
     gone: set[bytes] = field(default_factory=set)
     """Media that these items name, and of which it is known that nobody has them."""
+    stood_for: set[bytes] = field(default_factory=set)
+    """Media that these items name because something stood for them: the thread may not have them any more."""
+    absent: dict[bytes, dict[str, Any]] = field(default_factory=dict)
+    """Those of them that it has not: what the media table shall say of them."""
     foreseen: dict[bytes, tuple[Any, Prototype]] = field(default_factory=dict)
     """By digest, the envelopes among these items that need not be opened to know what they will be read as."""
     reports: list[dict[str, Any]] = field(default_factory=list)
@@ -83,8 +87,9 @@ class Encoder:
         known: Messages encoded before; is added to.
         sink: Receives every item the entries name that is not known to be stored.
         stored: Digests known to be in the server.
-        home: The thread and its generation, whose media may have texts that stand for them.
+        home: The thread whose media may have texts that stand for them.
         lost: Its media that a read could not get.
+        absent: Media that it does not know any more.
         away: Its media that nobody has: they are sent anew with any message that brings their bytes, known or not.
     """
 
@@ -98,6 +103,7 @@ class Encoder:
         sink: Sink,
         home: bytes | None = None,
         lost: Container[bytes] = (),
+        absent: Container[bytes] = (),
         away: Collection[bytes] = (),
     ) -> None:
         self.codec = codec
@@ -107,6 +113,7 @@ class Encoder:
         self.sink = sink
         self.home = home
         self.lost = lost
+        self.absent = absent
         self.away = away
         self._stood = False
         """Whether something in the last message stands for a medium."""
@@ -270,14 +277,21 @@ class Encoder:
 
     def _media(self, hole: Any) -> bytes:
         if hole.data is None:
-            self._stood = True
-            if hole.ref in self.lost:
-                self.sink.gone.add(hole.ref)
-            return bytes(hole.ref)
+            return self._media_stood_for(hole)
         digest = sha256_of(hole)
         ref = media_ref(digest, self.secrets.key)
         if ref not in self.stored or ref in self.away:
             self.sink.media[ref] = NewMedia(hole.mime_type, hole.data, digest)
+        return ref
+
+    def _media_stood_for(self, hole: Any) -> bytes:
+        ref = bytes(hole.ref)
+        self._stood = True
+        self.sink.stood_for.add(ref)
+        if ref in self.absent:
+            self.sink.absent[ref] = {"mime_type": hole.mime_type, "size_bytes": hole.size_bytes}
+        if ref in self.lost or ref in self.absent:
+            self.sink.gone.add(ref)
         return ref
 
     def message(self, message: BaseMessage) -> Entry:

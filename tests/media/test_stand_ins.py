@@ -220,6 +220,85 @@ def test_media_that_are_gone_for_good_do_not_keep_a_graph_from_going_on(server: 
         assert {entry.reason for entry in saver.media_report("t", check=False)} == {"missing_blob"}
 
 
+UNREAD: Any = {"configurable": {"thread_id": "t", "media": "none"}}
+KEPT: dict[str, Any] = {"map": GIVEN["map"], "raw": NOISE}
+
+
+def opened(server: Room) -> PortableRedisSaver:
+    """Open a saver that knows nothing yet."""
+    return PortableRedisSaver.from_url(server.url, prefix=server.prefix)
+
+
+def idle(saver: Any) -> Any:
+    return graph(saver, lambda _state: {})
+
+
+def read_before_a_prune(server: Room, saver: PortableRedisSaver, *, left: dict[str, Any]) -> dict[str, Any]:
+    """Give what a run has read without media, before another one left only this in the thread and pruned it."""
+    with opened(server) as writer:
+        idle(writer).invoke({**KEPT, "count": 0}, CONFIG)
+    read = idle(saver).get_state(UNREAD).values
+    with opened(server) as other:
+        idle(other).update_state(CONFIG, left)
+        other.prune(["t"])
+    return {name: read[name] for name in KEPT}
+
+
+def write_again(saver: PortableRedisSaver, read: dict[str, Any], by: str) -> Any:
+    """Return the config of the checkpoint that has it."""
+    if by == "put":
+        return idle(saver).update_state(UNREAD, read)
+    at = saver.get_tuple(UNREAD).config
+    saver.put_writes(at, list(read.items()), "task")
+    return at
+
+
+def written_again(saver: PortableRedisSaver, at: Any, by: str) -> dict[str, Any]:
+    place = {name: at["configurable"][name] for name in ("thread_id", "checkpoint_ns", "checkpoint_id")}
+    found = saver.get_tuple({"configurable": place})
+    if by == "put":
+        return {name: found.checkpoint["channel_values"][name] for name in KEPT}
+    return {name: value for task, name, value in found.pending_writes if task == "task"}
+
+
+@pytest.mark.parametrize("by", ["put", "put_writes"])
+def test_media_that_a_prune_left_in_the_thread_are_kept(server: Room, by: str) -> None:
+    with opened(server) as saver:
+        at = write_again(saver, read_before_a_prune(server, saver, left={"count": 1}), by)
+    with opened(server) as saver:
+        assert written_again(saver, at, by) == KEPT
+        assert saver.media_report("t") == []
+
+
+@pytest.mark.parametrize("by", ["put", "put_writes"])
+def test_media_that_left_the_thread_meanwhile_are_reported_and_come_back_with_their_bytes(
+    server: Room, by: str
+) -> None:
+    with opened(server) as saver:
+        at = write_again(saver, read_before_a_prune(server, saver, left=dict.fromkeys(KEPT)), by)
+    with opened(server) as saver:
+        assert str(written_again(saver, at, by)).count("not available") == 5
+        sizes = {entry.size_bytes for entry in saver.media_report("t") if entry.reason == "missing_blob"}
+        assert sizes == {len(NOISE), len(base64.b64decode(BASE64))}
+        idle(saver).update_state(CONFIG, KEPT)
+    with opened(server) as saver:
+        assert saver.media_report("t") == []
+        assert written_again(saver, at, by) == KEPT
+
+
+def test_media_that_left_the_thread_meanwhile_are_stored_again_from_memory(server: Room) -> None:
+    with opened(server) as saver:
+        read = read_before_a_prune(server, saver, left={"count": 1})
+        assert idle(saver).get_state(CONFIG).values["raw"] == NOISE, "the bytes are in the cache now"
+        with opened(server) as other:
+            idle(other).update_state(CONFIG, dict.fromkeys(KEPT))
+            other.prune(["t"])
+        at = write_again(saver, read, "put")
+    with opened(server) as saver:
+        assert written_again(saver, at, "put") == KEPT
+        assert saver.media_report("t") == []
+
+
 def _keys(server: Room) -> list[bytes]:
     return server.keys()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
@@ -25,6 +25,7 @@ from .core import (
     MAX_ATTEMPTS,
     Core,
     OtherThreadError,
+    absent_media,
     broken,
     media_args,
     open_record,
@@ -65,9 +66,10 @@ def put(
     Returns:
         The place of the head before, b"" if there was none.
     """
+    absent: set[bytes] = set()
     for _ in range(MAX_ATTEMPTS):
         view, fresh, parent = yield from _parent(core, thread_id, checkpoint_ns, parent_id)
-        call = _Put(core, view, thread_id, checkpoint_ns, checkpoint, parent_id, codec)
+        call = _Put(core, view, thread_id, checkpoint_ns, checkpoint, parent_id, codec, absent)
         values = call.encode(new_versions, parent)
         turns = None
         if checkpoint_ns == "":
@@ -99,7 +101,7 @@ def put(
                 core.views.stops.pop((thread_id, call.place), None)
                 yield from settle_stop(core, thread_id, call.place)
             return reply[2]  # type: ignore[no-any-return]
-        adopt(core, reply, thread_id, view)
+        absent |= yield from _adopted(core, reply, thread_id, view, call.sink)
     raise _restless(thread_id)
 
 
@@ -121,6 +123,12 @@ def _restless(thread_id: str) -> ConflictError:
         f"thread {thread_id!r} was deleted or pruned {MAX_ATTEMPTS} times during one write. "
         "Nothing was stored; try again."
     )
+
+
+def _adopted(core: Core, reply: list[bytes], thread_id: str, view: ThreadView, sink: Sink) -> Program[set[bytes]]:
+    """Take over an answer as `adopt` does; return the media that the call names and the thread has lost."""
+    adopt(core, reply, thread_id, view)
+    return (yield from absent_media(core, thread_id, sink.stood_for)) if reply[0] == b"lost" else set()
 
 
 def adopt(core: Core, reply: list[bytes], thread_id: str, view: ThreadView) -> None:
@@ -182,6 +190,7 @@ class _Put:
         checkpoint: Checkpoint,
         parent_id: str | None,
         codec: ValueCodec | None,
+        absent: Container[bytes],
     ) -> None:
         self.core = core
         self.view = view
@@ -191,7 +200,7 @@ class _Put:
         self.parent_id = parent_id
         self.place = spell_place(ns, checkpoint["id"])
         self.sink = Sink()
-        self.encoder = core.encoder(view, self.sink, codec)
+        self.encoder = core.encoder(view, thread_id, self.sink, codec=codec, absent=absent)
         self.own_codec = codec is not None
         self.sequences: dict[str, Sequenced] = {}
         self.flats: dict[str, tuple[Flat, list[Entry]]] = {}
@@ -351,12 +360,14 @@ def put_writes(
         return
     place = spell_place(checkpoint_ns, checkpoint_id)
     stop = checkpoint_ns == "" and stopped(writes)
+    absent: set[bytes] = set()
     for _ in range(MAX_ATTEMPTS):
         view = core.views.get(thread_id)
         fresh = view is None
         view = view or core.fresh_view(thread_id)
         sink = Sink()
-        frames = _frames(core.encoder(view, sink, codec), writes, task_id, task_path)
+        encoder = core.encoder(view, thread_id, sink, codec=codec, absent=absent)
+        frames = _frames(encoder, writes, task_id, task_path)
         if stop:
             core.views.note_stop(thread_id, place)
         marked = mark_stop(core, view, thread_id, place, task_id, writes) if stop else None
@@ -382,7 +393,7 @@ def put_writes(
             elif stop:
                 yield from settle_stop(core, thread_id, place)
             return
-        adopt(core, reply, thread_id, view)
+        absent |= yield from _adopted(core, reply, thread_id, view, sink)
     raise _restless(thread_id)
 
 
