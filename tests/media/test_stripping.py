@@ -358,3 +358,30 @@ def test_who_stripped_a_medium_reads_what_others_read(
     own, others = (calls.get_tuple(each, config("t")).checkpoint for each in (saver, make_saver()))
     assert own == others
     assert TEXT not in repr(own)
+
+
+SAID: dict[str, Any] = {
+    "MCP": [{"type": "resource", "resource": {"uri": "file:///notes", "mimeType": "text/plain", "text": "said"}}],
+    "MCP, wrapped": [
+        {"type": "non_standard", "value": {"type": "resource", "resource": {"uri": "x:", "text": "said"}}}
+    ],
+    "v1 with a link": [{"type": "text-plain", "text": "said", "url": "https://e.org/a", "mime_type": "text/plain"}],
+    "v1 with a file's id": [{"type": "text-plain", "text": "said", "file_id": "f1"}],
+    "a record that names a picture": [{"name": "chair", "image": "chair.png", "url": "https://shop.org/1"}],
+    "a word in a form": {"filename": "a.txt", "data": "THETEXT"},
+    "a word of eight letters": {"filename": "a.txt", "data": "THETEXTS"},
+    "a word in a call": {"format": "csv", "data": "name"},
+}
+
+
+@pytest.mark.parametrize("policy", [STRIP, NOT_PRESERVED], ids=["strip", "not preserved"])
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_said_is_no_medium_wherever_it_was_found(name: str, policy: MediaPolicy) -> None:
+    taken = take_out(SAID[name], policy)
+    assert (taken.value, taken.holes, taken.reports) == (SAID[name], (), ())
+
+
+def test_a_short_file_that_begins_as_one_goes_outside_of_parts_too() -> None:
+    short = base64.b64encode(PNG[:60]).decode()
+    for spelling in (short, short[:40] + "\n" + short[40:]):
+        assert short[:40] not in repr(take_out({"filename": "a.png", "data": spelling}, STRIP).value)
