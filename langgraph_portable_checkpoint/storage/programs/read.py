@@ -151,7 +151,14 @@ def last_turns(
 ) -> Program[tuple[Mapping[str, int], tuple[bytes, ...]]]:
     """Find where the conversation's last turns begin, and the refs whose media are wanted."""
     yield from fetch_missing(core, view, thread_id, refs, decoder, media=False)
-    decoder.final = False
+    wanted = _wanted(core, parsed, refs, decoder, turns)
+    decoder.final = False  # all items are at hand, and no media
+    return wanted
+
+
+def _wanted(
+    core: Core, parsed: Parsed, refs: tuple[bytes, ...], decoder: Decoder, turns: int
+) -> tuple[Mapping[str, int], tuple[bytes, ...]]:
     values = read_record(core, parsed, decoder).values
     sequences = {
         name: decoder.sequenced(entry) if isinstance(entry.wire, list) and len(entry.wire) == 3 else None
