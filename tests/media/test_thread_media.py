@@ -412,6 +412,34 @@ def test_an_answer_that_is_no_upload_leaves_the_thread_as_it_was(make_saver: Sav
     assert (list(calls.run(saver, "media_table", "t")), calls.get_tuple(saver, config("t"))) == before
 
 
+@pytest.mark.parametrize(
+    ("options", "channels"),
+    [
+        ({"conversation_channels": ("chat",)}, {"notes": "x"}),
+        ({"conversation_channels": ("other", "chat")}, {"messages": [HumanMessage("x")]}),
+        ({}, {"messages": [], "notes": [1]}),
+        ({"conversation_channels": ()}, {}),
+    ],
+)
+def test_uploads_are_looked_for_in_the_conversation_whatever_its_channel_is_called(
+    make_saver: SaverFactory, calls: Calls, options: Any, channels: Any
+) -> None:
+    saver = make_saver(**options)
+    made = checkpoint({**channels, "chat": [HumanMessage(refers(URI), id="q0")]})
+    calls.put(saver, config("t"), made, metadata(), dict.fromkeys(made["channel_values"], 1))
+    calls.run(saver, "record_upload", "t", URI, data=ONE, expires_at=NOW)
+    refreshed = calls.run(saver, "refresh_uploads", "t", upload=lambda data, record: URI + "2")
+    assert [entry.reason for entry in refreshed.reports] == ["expired_reuploaded"]
+    assert calls.get_tuple(saver, config("t")).checkpoint["channel_values"]["chat"][0].content == refers(URI + "2")
+
+
+def test_a_channel_that_the_thread_does_not_have_is_named(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    put(calls, saver, [HumanMessage(refers(URI), id="q0")])
+    with pytest.raises(MediaError, match=r"no channel 'mesages', but \['messages'\]"):
+        calls.run(saver, "refresh_uploads", "t", upload=lambda data, record: URI, channel="mesages")
+
+
 @pytest.fixture
 def shared(make_saver: SaverFactory, tmp_path: Path) -> Any:
     return make_saver(media_store=tmp_path)
