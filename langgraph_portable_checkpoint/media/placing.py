@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage, BaseMessageChunk
@@ -10,9 +10,10 @@ from langchain_core.messages import BaseMessage, BaseMessageChunk
 from langgraph_portable_checkpoint.media.holes import Hole, Missing, Path
 from langgraph_portable_checkpoint.media.leaves import KnownLeaves
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, unavailable_text
+from langgraph_portable_checkpoint.media.stand_ins import StandIn
 from langgraph_portable_checkpoint.media.strip import Taken, strip, take_out
 from langgraph_portable_checkpoint.media.table import new_record
-from langgraph_portable_checkpoint.media.walk import fill, replace_at
+from langgraph_portable_checkpoint.media.walk import fill, replace_at, stand_again, stand_ins
 
 
 class PolicyWalk:
@@ -29,6 +30,14 @@ class PolicyWalk:
     def strip(self, value: Any, home: bytes | None = None) -> Taken:
         """Strip a value that is then stored in pieces; the very same object if nothing is to be stripped."""
         return strip(value, self.policy, known=self.known, home=home)
+
+    def stand_ins(self, value: Any) -> dict[Path, StandIn]:
+        """Find the texts of a value that stand for media, outside of messages."""
+        return stand_ins(value)
+
+    def stand_again(self, value: Any, known: Mapping[Path, StandIn]) -> Any:
+        """Put them where a value has equal texts at the same places; the very same object if nowhere."""
+        return stand_again(value, known)
 
     def with_empty_texts(self, fields: dict[str, Any], holes: Sequence[Hole]) -> Any:
         """Put empty text in the place of media in a message's content, so that its blocks still say what they are."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import copy
 import hashlib
@@ -18,6 +19,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph, add_messages
 from langgraph.types import Send
+from pydantic import BaseModel
 
 from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
 from langgraph_portable_checkpoint.media import stand_ins
@@ -297,6 +299,82 @@ def test_media_that_left_the_thread_meanwhile_are_stored_again_from_memory(serve
     with opened(server) as saver:
         assert written_again(saver, at, "put") == KEPT
         assert saver.media_report("t") == []
+
+
+class Checked(BaseModel):
+    """A state of which pydantic makes new texts at every node."""
+
+    pages: list[str] = []
+    cover: str = ""
+    index: dict[str, str] = {}
+    raw: list[bytes] = []
+    count: int = 0
+
+
+PAGES: dict[str, Any] = {
+    "pages": [BASE64, "a text", URL["image_url"]["url"]],
+    "cover": BASE64,
+    "index": {"first": BASE64, "second": "none"},
+    "raw": [NOISE],
+}
+
+
+def appends(state: Checked) -> dict[str, Any]:
+    """Write every channel again, as checked, and something new."""
+    again = {name: getattr(state, name) for name in PAGES}
+    return {**again, "pages": [*state.pages, f"note {state.count}"], "count": state.count + 1}
+
+
+def checked(saver: Any) -> Any:
+    return StateGraph(Checked).add_node("node", appends).add_edge(START, "node").compile(checkpointer=saver)
+
+
+def run(graph: Any, given: Any, config: Any, how: str) -> None:
+    if how == "awaited":
+        asyncio.run(graph.ainvoke(given, config))
+    else:
+        graph.invoke(given, config, durability=how)
+
+
+@pytest.mark.parametrize("how", ["sync", "async", "exit", "awaited"])
+@pytest.mark.parametrize("media", ["all", "none"])
+def test_a_state_that_checks_its_texts_keeps_media_where_they_were(away: Away, media: str, how: str) -> None:
+    with away.saver() as saver:
+        run(checked(saver), PAGES, CONFIG, how)
+    if media == "all":
+        away.go()
+    with away.saver() as saver:
+        for _ in range(2):
+            run(checked(saver), {"count": 5}, {"configurable": {"thread_id": "t", "media": media}}, how)
+    with away.saver() as saver:
+        run(checked(saver), {"count": 9}, {"configurable": {"thread_id": "t", "media": media}}, how)
+    if media == "all":
+        away.come_back()
+    with away.saver() as saver:
+        found = checked(saver).get_state(CONFIG).values
+        assert saver.media_report("t") == []
+    notes = ["note 0", "note 5", "note 5", "note 9"]
+    assert {name: found[name] for name in PAGES} == {**PAGES, "pages": [*PAGES["pages"], *notes]}
+
+
+def test_a_checked_text_keeps_its_medium_when_the_thread_is_pruned_meanwhile(server: Room) -> None:
+    with opened(server) as saver:
+        checked(saver).invoke(PAGES, CONFIG)
+        head = saver.get_tuple(UNREAD)
+        with opened(server) as other:
+            other.prune(["t"])
+        cover = json.loads(json.dumps(head.checkpoint["channel_values"]["cover"]))
+        saver.put_writes(head.config, [("cover", cover)], "late")
+    with opened(server) as saver:
+        assert ("late", "cover", BASE64) in saver.get_tuple(CONFIG).pending_writes
+
+
+def test_a_checked_text_that_was_moved_is_a_text(server: Room) -> None:
+    with opened(server) as saver:
+        checked(saver).invoke(PAGES, CONFIG)
+        read = json.loads(json.dumps(checked(saver).get_state(UNREAD).values["pages"]))
+        checked(saver).update_state(UNREAD, {"pages": read[::-1]})
+        assert checked(saver).get_state(CONFIG).values["pages"] == read[::-1]
 
 
 def _keys(server: Room) -> list[bytes]:

@@ -127,8 +127,11 @@ class Core:
         view = self.views.get(thread_id)
         if view is None or view.generation != generation:
             key = self._open_key(sealed_key, thread_id)
-            view = ThreadView(generation, Secrets(key, self.codec.sealer), sealed_key)
-            self.views.put(thread_id, view)
+            made = ThreadView(generation, Secrets(key, self.codec.sealer), sealed_key)
+            if view is not None:
+                made.stood = view.stood  # what was read before a prune is still in use
+            self.views.put(thread_id, made)
+            return made
         return view
 
     def forget(self, thread_id: str) -> None:

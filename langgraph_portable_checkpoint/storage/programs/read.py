@@ -18,7 +18,7 @@ from ..layout import place as spell_place
 from ..layout import split_place
 from ..records import WriteRecord, load_writes
 from ..sequences import Entry
-from ..view import HeldRecord, ThreadView
+from ..view import HeldRecord, StoodIn, ThreadView
 from .anew import beginning_anew
 from .core import MAX_ATTEMPTS, Core, broken, fetch_missing, open_record, read_record, unpair
 from .turns import Tail, conversation_of, messages_of, only_messages
@@ -230,6 +230,8 @@ def tuple_of(
         if made is not None and remember:
             view.sequences[ns, channel] = made
     if remember:
+        lacks = decoder.named or decoder.lost
+        view.note_stood(place, stood_in(core, values) if lacks else {})
         view.hold(place, HeldRecord(data, dict(record.versions), record.values))
     pending_writes = [(write.task_id, write.channel, decoder.value(write.entry)) for write in writes]
     view.confirm(decoder.named)
@@ -240,6 +242,12 @@ def tuple_of(
         parent_config=config_of(thread_id, ns, record.parent_id) if record.parent_id else None,
         pending_writes=pending_writes,
     )
+
+
+def stood_in(core: Core, values: Mapping[str, Any]) -> StoodIn:
+    """Find what stands for media in the values of channels, outside of messages."""
+    found = {channel: core.codec.walk.stand_ins(value) for channel, value in values.items()}
+    return {channel: places for channel, places in found.items() if places}
 
 
 def config_of(thread_id: str, checkpoint_ns: str, checkpoint_id: str) -> RunnableConfig:

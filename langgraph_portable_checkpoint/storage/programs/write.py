@@ -36,6 +36,7 @@ from .core import (
     unpair,
 )
 from .large import MediaArgs
+from .read import stood_in
 from .registering import Registering, registered, registering
 from .stops import mark_stop, settle_stop, stopped
 from .turns import Tail, TurnWrite, all_messages, conversation_of, is_list, plan, turn_field
@@ -204,6 +205,7 @@ class _Put:
         self.own_codec = codec is not None
         self.sequences: dict[str, Sequenced] = {}
         self.flats: dict[str, tuple[Flat, list[Entry]]] = {}
+        self.stood: dict[str, Mapping[Any, Any]] = {}
 
     def script(
         self,
@@ -293,13 +295,18 @@ class _Put:
     def encode(self, new_versions: ChannelVersions, parent: HeldRecord | None) -> dict[str, Entry]:
         """Encode the channels; those outside `new_versions` keep what the parent's record names."""
         given = self.checkpoint["channel_values"]
+        stood = self.view.stood.get(spell_place(self.ns, self.parent_id or ""), {})
         values: dict[str, Entry] = {}
         for channel, version in self.checkpoint["channel_versions"].items():
             if channel not in new_versions and parent is not None and parent.versions.get(channel) == version:
                 if channel in parent.values:
                     values[channel] = parent.values[channel]
+                    self.stood[channel] = stood.get(channel, {})
             elif channel in given:
-                values[channel] = self._encode(channel, given[channel])
+                value = self.core.codec.walk.stand_again(given[channel], stood.get(channel, {}))
+                values[channel] = self._encode(channel, value)
+                if self.sink.stood_for:
+                    self.stood.update(stood_in(self.core, {channel: value}))
         return values
 
     def _encode(self, channel: str, value: Any) -> Entry:
@@ -325,6 +332,7 @@ class _Put:
         for channel, (flat, entries) in self.flats.items():
             self.core.flats.put(view.generation, self.ns, channel, flat=flat, entries=entries)
         view.hold(self.place, self.held)
+        view.note_stood(self.place, {channel: places for channel, places in self.stood.items() if places})
         view.heads[self.ns] = max(self.place, head)
         if run_id is not None:
             view.runs.add(run_digest(run_id))
@@ -367,7 +375,9 @@ def put_writes(
         view = view or core.fresh_view(thread_id)
         sink = Sink()
         encoder = core.encoder(view, thread_id, sink, codec=codec, absent=absent)
-        frames = _frames(encoder, writes, task_id, task_path)
+        stood = view.stood.get(place, {})
+        again = [(name, core.codec.walk.stand_again(value, stood.get(name, {}))) for name, value in writes]
+        frames = _frames(encoder, again, task_id, task_path)
         if stop:
             core.views.note_stop(thread_id, place)
         marked = mark_stop(core, view, thread_id, place, task_id, writes) if stop else None
