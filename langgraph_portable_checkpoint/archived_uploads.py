@@ -7,8 +7,9 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from .envelope.archive import ArchivedMedia, ThreadArchive
-from .errors import CorruptRecordError
+from .errors import CorruptRecordError, InvalidUploadError
 from .media.table import MediaReport, Upload
+from .media.upload_checks import checked_upload
 from .storage.programs.whole_thread import WholeConversation
 
 ABOUT: Final = ("mime_type", "size_bytes")
@@ -49,8 +50,15 @@ def kept_uploads(archive: ThreadArchive) -> list[KeptUpload]:
             raise CorruptRecordError("uploads", where=where, reason="they are no list", fix="Nothing was imported.")
         digest = record.get("sha256")
         known = data.get(digest) if isinstance(digest, str) else None
-        found += [KeptUpload(Upload.from_wire(upload, where=where), known, mime_type) for upload in uploads]
+        found += [KeptUpload(_upload(upload, where), known, mime_type) for upload in uploads]
     return found
+
+
+def _upload(wire: Any, where: str) -> Upload:
+    try:
+        return checked_upload(Upload.from_wire(wire, where=where))
+    except InvalidUploadError as error:
+        raise CorruptRecordError("uploads", where=where, reason=str(error), fix="Nothing was imported.") from error
 
 
 def lost_entries(found: WholeConversation, *, sealed: bool) -> list[dict[str, Any]]:

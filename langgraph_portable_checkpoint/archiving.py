@@ -22,7 +22,13 @@ from .archived_uploads import KeptUpload, kept_uploads, lost_entries, reports_of
 from .envelope.archive import ArchivedMedia, ThreadArchive, archive_from_json, archive_to_json
 from .envelope.model import MessageEnvelope
 from .envelope.turn_record import iso_utc
-from .errors import MediaMissingError, ThreadExistsError, ThreadNotFoundError
+from .errors import (
+    CorruptRecordError,
+    MediaMissingError,
+    PortableCheckpointError,
+    ThreadExistsError,
+    ThreadNotFoundError,
+)
 from .storage.layout import checked_id
 from .storage.programs.media_table import write_media
 from .storage.programs.turns import versions
@@ -117,8 +123,8 @@ class ArchiveMethods:
             config = _config(checked_id("thread_id", thread_id))
             saver = cast(Any, self)
             _refuse_existing(thread_id, saver.get_tuple(config))
-            also = (kept_uploads(archive), reports_of(archive))
-            saver.put(config, *self._first_put(archive))
+            first, also = self._opened(archive)
+            saver.put(config, *first)
             self._run(retell_turns(self._core, thread_id, [turn.record for turn in archive.turns]))
             self._run(self._also(thread_id, *also))
         return archive
@@ -132,11 +138,29 @@ class ArchiveMethods:
             config = _config(checked_id("thread_id", thread_id))
             saver = cast(Any, self)
             _refuse_existing(thread_id, await saver.aget_tuple(config))
-            also = (kept_uploads(archive), reports_of(archive))
-            await saver.aput(config, *self._first_put(archive))
+            first, also = self._opened(archive)
+            await saver.aput(config, *first)
             await self._arun(retell_turns(self._core, thread_id, [turn.record for turn in archive.turns]))
             await self._arun(self._also(thread_id, *also))
         return archive
+
+    def _opened(self, archive: ThreadArchive) -> tuple[_Put, tuple[Sequence[KeptUpload], Sequence[Mapping[str, Any]]]]:
+        """Read all that an archive holds, before anything is stored; its parts may be anything.
+
+        Raises:
+            CorruptRecordError: they do not fit together.
+        """
+        try:
+            return self._first_put(archive), (kept_uploads(archive), reports_of(archive))
+        except PortableCheckpointError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise CorruptRecordError(
+                "thread archive",
+                where=f"the archive of thread {archive.thread_id!r}",
+                reason=f"its parts do not fit together ({type(error).__name__}: {error})"[:300],
+                fix="Nothing was imported.",
+            ) from error
 
     def _also(
         self, thread_id: str, uploads: Sequence[KeptUpload], reports: Sequence[Mapping[str, Any]]
@@ -148,7 +172,7 @@ class ArchiveMethods:
         if reports:
             yield from write_media(self._core, thread_id, records={}, reports=reports)
 
-    def _first_put(self, archive: ThreadArchive) -> tuple[Checkpoint, dict[str, Any], dict[str, int]]:
+    def _first_put(self, archive: ThreadArchive) -> _Put:
         """Return what `put` takes to make a thread of an archive."""
         channel = next((turn.record["channel"] for turn in archive.turns if "channel" in turn.record), "messages")
         put_back = _putter({blob.sha256: blob.data for blob in archive.media if blob.data is not None})
@@ -167,6 +191,9 @@ class ArchiveMethods:
             "updated_channels": [channel],
         }
         return checkpoint, {"source": "update", "step": 0, "parents": {}}, {channel: 1}
+
+
+_Put = tuple[Checkpoint, dict[str, Any], dict[str, int]]
 
 
 def _missing(thread_id: str, lost: Sequence[Mapping[str, Any]]) -> MediaMissingError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
@@ -20,13 +20,21 @@ from .media.references import PersistenceReport, persistence_report
 from .media.table import MediaRecord, MediaReport, MediaTable, mismatch_report
 from .storage.layout import checked_id
 from .storage.programs import media_table as programs
-from .storage.programs.listing import open_all
+from .storage.programs.listing import AllThreads, open_all
 from .storage.programs.media_places import MediaPlaces, media_places
 from .storage.view import Lost
 from .thread_uploads import UploadMethods
 
 if TYPE_CHECKING:
     from .storage.effects import Program
+
+
+MAX_LISTINGS: Final = 5
+"""How often a sweep lists the threads, until there is none that it has not read.
+
+A thread may be copied under another name, and deleted, before its turn to be read comes. What a new thread brings in
+itself is young, so a server with ever new threads need not be listed forever.
+"""
 
 
 class MediaMethods(UploadMethods):
@@ -98,12 +106,24 @@ class MediaMethods(UploadMethods):
         dry_run: bool = True,
         grace: timedelta = DEFAULT_GRACE,
         now: datetime | None = None,
+        saves_stopped: bool = False,
         progress: Callable[[str, int], None] | None = None,
     ) -> GarbageReport:
         """Find, and with `dry_run=False` delete, blobs of the external media store that no thread names.
 
+        Saves may go on meanwhile where the store can set blobs aside, as the bundled ones can.
+
+        Args:
+            dry_run: False to act.
+            grace: Blobs put within this time stay.
+            now: The time by which blobs are young; the machine's by default.
+            saves_stopped: True says that nobody writes to the threads meanwhile: needed to act on a store that can
+                only delete.
+            progress: Called with what is going on and how many blobs were seen so far.
+
         Raises:
             MediaError: this saver has no external media store; media in Redis go with their threads.
+            MediaStoreError: the store can only delete, and `saves_stopped` is not said; it cannot be swept; it failed.
         """
         return collect_garbage(
             self._swept_store(),
@@ -111,6 +131,7 @@ class MediaMethods(UploadMethods):
             now=now or datetime.now(UTC),
             grace=grace,
             dry_run=dry_run,
+            saves_stopped=saves_stopped,
             progress=progress,
         )
 
@@ -120,6 +141,7 @@ class MediaMethods(UploadMethods):
         dry_run: bool = True,
         grace: timedelta = DEFAULT_GRACE,
         now: datetime | None = None,
+        saves_stopped: bool = False,
         progress: Callable[[str, int], None] | None = None,
     ) -> GarbageReport:
         """Find, and with `dry_run=False` delete, blobs that no thread names; see `collect_media_garbage`.
@@ -133,6 +155,7 @@ class MediaMethods(UploadMethods):
             now=now or datetime.now(UTC),
             grace=grace,
             dry_run=dry_run,
+            saves_stopped=saves_stopped,
             progress=progress,
         )
 
@@ -142,13 +165,28 @@ class MediaMethods(UploadMethods):
         return self.media_store
 
     def _live_refs(self) -> Iterator[str]:
-        for _, thread_id in self._run(open_all(self._core)).waiting:
-            yield from _refs_of(self._run(programs.read_media(self._core, thread_id)))
+        read: set[str] = set()
+        for _ in range(MAX_LISTINGS):
+            for thread_id in (fresh := _unread(self._run(open_all(self._core)), read)):
+                yield from _refs_of(self._run(programs.read_media(self._core, thread_id)))
+            if not fresh:
+                return
 
     async def _alive_refs(self) -> AsyncIterator[str]:
-        for _, thread_id in (await self._arun(open_all(self._core))).waiting:
-            for ref in _refs_of(await self._arun(programs.read_media(self._core, thread_id))):
-                yield ref
+        read: set[str] = set()
+        for _ in range(MAX_LISTINGS):
+            for thread_id in (fresh := _unread(await self._arun(open_all(self._core)), read)):
+                for ref in _refs_of(await self._arun(programs.read_media(self._core, thread_id))):
+                    yield ref
+            if not fresh:
+                return
+
+
+def _unread(threads: AllThreads, read: set[str]) -> list[str]:
+    """Take the threads that were not read yet."""
+    fresh = [thread_id for _, thread_id in threads.waiting if thread_id not in read]
+    read.update(fresh)
+    return fresh
 
 
 def _head_of(thread_id: str) -> RunnableConfig:

@@ -5,7 +5,7 @@ Owns how a thread's media table is read and written for that; `media.uploads` de
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b, sha256
@@ -199,7 +199,7 @@ class UploadMethods:
         account: str | None = None,
         recheck: bool = False,
         now: datetime | None = None,
-        channel: str = "messages",
+        channel: str | None = None,
     ) -> Refreshed:
         """Renew provider uploads that have expired, before a turn that would send them.
 
@@ -213,14 +213,16 @@ class UploadMethods:
             check: Asks the provider whether a URI without a recorded expiry still works.
             account: The account that the next request uses.
             recheck: Ask for every URI, whatever is recorded.
+            channel: The channel whose messages are rewritten; None: the one that holds the conversation.
 
         Raises:
             InvalidUploadError: a callable answered something else than it should. Nothing was stored.
             ConflictError: the thread went on meanwhile. The new uploads are remembered, the messages left as they are.
-            MediaError: the channel keeps changes only, as a DeltaChannel does.
+            MediaError: the channel keeps changes only, as a DeltaChannel does, or the thread has none of that name.
             ThreadNotFoundError: there is no such thread.
         """
         head = _head(self.get_tuple({"configurable": {**ROOT, "thread_id": thread_id}}), thread_id)
+        channel = _channel(head, channel, self._core.conversation_channels)
         media = self._run(self._read(thread_id))
         refreshed = refresh_uploads(
             _messages(head, channel),
@@ -248,10 +250,11 @@ class UploadMethods:
         account: str | None = None,
         recheck: bool = False,
         now: datetime | None = None,
-        channel: str = "messages",
+        channel: str | None = None,
     ) -> Refreshed:
         """Renew provider uploads; see `refresh_uploads`. The callables may be coroutine functions."""
         head = _head(await self.aget_tuple({"configurable": {**ROOT, "thread_id": thread_id}}), thread_id)
+        channel = _channel(head, channel, self._core.conversation_channels)
         media = await self._arun(self._read(thread_id))
         refreshed = await arefresh_uploads(
             _messages(head, channel),
@@ -311,6 +314,23 @@ def _head(head: CheckpointTuple | None, thread_id: str) -> CheckpointTuple:
     if head is None:
         raise ThreadNotFoundError(f"there is no thread {thread_id!r} whose uploads could be refreshed.")
     return head
+
+
+def _channel(head: CheckpointTuple, channel: str | None, conversations: Sequence[str]) -> str:
+    """Find the channel to look into: the one that is named, or that holds the conversation."""
+    known, values = head.checkpoint["channel_versions"], head.checkpoint["channel_values"]
+    if channel is not None and channel not in known:
+        raise MediaError(
+            f"thread {head.config['configurable']['thread_id']!r} has no channel {channel!r}, but {sorted(values)}. "
+            "Nothing was looked at. Name the channel that holds the messages, or none for the conversation's."
+        )
+    own = (name for name in conversations if name in known and values.get(name) != [])
+    found = (name for name, value in values.items() if isinstance(value, list) and _is_conversation(value))
+    return channel or next(own, None) or next(found, "messages")
+
+
+def _is_conversation(value: list[Any]) -> bool:
+    return bool(value) and all(isinstance(message, BaseMessage) for message in value)
 
 
 def _messages(head: CheckpointTuple, channel: str) -> list[Any]:

@@ -79,6 +79,8 @@ def _tell(call: Call, report: CopyReport, *, verify: bool) -> None:
     say(f"{report.checkpoints} checkpoints and {report.writes} writes stored{compared}")
     if report.respelled:
         say(f"channel versions of {report.respelled} threads became texts, as those of the target are")
+    if report.stripped:
+        say(f"media of {report.stripped} threads were left out: the target's media policy strips them")
     if report.uploads_left_out:
         say(f"{report.uploads_left_out} recorded uploads were left out: the target has no place for them")
     for name, renamed in report.renamed.items():

@@ -256,9 +256,15 @@ def _message_from_json(value: Any, where: str) -> tuple[bytes, MessageEnvelope]:
         raise _corrupt(where, f"a message is malformed ({error!r:.80})") from error
     _put_back(envelope, binary, where)
     _check_version(envelope.get("v"), ENVELOPE_VERSION, where)
-    if not isinstance(envelope.get("content"), list) or not isinstance(envelope.get("role"), str):
+    if not _is_content(envelope.get("content")) or not isinstance(envelope.get("role"), str):
         raise _corrupt(where, f"a message is malformed: {ref.hex()} has no role or no content")
     return ref, cast(MessageEnvelope, envelope)
+
+
+def _is_content(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(block, dict) and isinstance(block.get("type"), str) for block in value
+    )
 
 
 def _decoded(encoded: str) -> Any:
@@ -309,6 +315,9 @@ def _media_from_json(value: Any, where: str) -> ArchivedMedia:
         )
     except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
         raise _corrupt(where, f"a media entry is malformed ({error!r:.80})") from error
+    texts = (blob.sha256, *(one for one in (blob.mime_type, blob.store, blob.ref) if one is not None))
+    if type(blob.size_bytes) is not int or not all(isinstance(text, str) for text in texts):
+        raise _corrupt(where, "a media entry is malformed: a digest, type, size or place is of a wrong type")
     if data is not None and (hashlib.sha256(data).hexdigest() != blob.sha256 or len(data) != blob.size_bytes):
         raise _corrupt(where, f"the bytes of media {blob.sha256!r:.80} are not those that its digest names")
     return blob

@@ -6,7 +6,7 @@ path. Both give the same fact for the same message. Knows nothing of turns, stor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final, cast
@@ -146,11 +146,11 @@ def _is_everyday(message: BaseMessage) -> bool:
         return True
     if not isinstance(content, list):
         return False
-    known = {call["id"] for call in getattr(message, "tool_calls", ())}
+    known = [call["id"] for call in getattr(message, "tool_calls", ())]
     return all(_is_plain(block, known) for block in content)
 
 
-def _is_plain(block: object, known: set[str | None]) -> bool:
+def _is_plain(block: object, known: Sequence[str | None]) -> bool:
     if not isinstance(block, dict):
         return isinstance(block, str)
     kind = block.get("type")

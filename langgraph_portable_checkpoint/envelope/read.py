@@ -130,12 +130,12 @@ def _repair_args(reading: Reading, view: Mapping[str, Any]) -> None:
     calls = view.get("tool_calls")
     if not calls:
         return
-    parsed: dict[Any, list[Any]] = {}
+    parsed: dict[str, list[Any]] = {}
     for call in calls:
         if isinstance(call, dict):
-            parsed.setdefault(call.get("id"), []).append(call.get("args"))
+            parsed.setdefault(repr(call.get("id")), []).append(call.get("args"))
     for block in reading.blocks:
-        same = parsed.get(block.get("id")) if block["type"] == "tool_call" else None
+        same = parsed.get(repr(block.get("id"))) if block["type"] == "tool_call" else None
         args = same.pop(0) if same else None
         if isinstance(args, dict) and args != block.get("args"):
             block["args"] = args

@@ -60,7 +60,7 @@ def carried(leaf: str | bytes, enclosing: Enclosing, *, in_part: bool) -> Carrie
     if leaf[:5].lower() == "data:" or (leaf[:1].isspace() and leaf[:_HEAD_CHARS].lstrip()[:5].lower() == "data:"):
         return _of_data_url(leaf, enclosing, in_part=in_part)
     if is_named(_TEXT, enclosing):
-        return _of_base64(leaf, enclosing) if in_part or _looks_like_base64(leaf) else None
+        return _of_base64(leaf, enclosing) if in_part or _must_be_base64(leaf) else None
     if len(leaf) < _UNNAMED_MIN_CHARS:
         return None
     if in_part and enclosing[-1][0] in URL_KEYS and _looks_like_base64(leaf):
@@ -112,6 +112,11 @@ def _unquoted(payload: str) -> bytes:
 def _looks_like_base64(text: str) -> bool:
     """Say whether a text may be base64, perhaps in lines: words beside each other are a text."""
     return _BASE64.fullmatch("".join(line.strip() for line in text.splitlines())) is not None
+
+
+def _must_be_base64(text: str) -> bool:
+    """Say so of what looks like it and is longer than a word, or begins as a known file does."""
+    return _looks_like_base64(text) and (len(text) >= _UNNAMED_MIN_CHARS or _sniffed(text) is not None)
 
 
 def _sniffed(text: str) -> str | None:

@@ -6,7 +6,8 @@ Owns the order of steps that makes a sweep safe while savers go on:
 2. Mark: read the refs of all living threads, after the listing. A save that comes later puts its blob again, which
    makes it young.
 3. Sweep. A store that can condemn sets unreferenced blobs aside, where reads still find them and a put takes them
-   back; the next sweep, a grace period later, deletes those that still nobody names. Other stores delete at once.
+   back; the next sweep, a grace period later, deletes those that still nobody names. Other stores delete at once, and
+   nothing tells them of a put just before it: they are swept only where the caller says that nobody saves meanwhile.
 
 The order is one generator, driven by a blocking function and by an awaited one. A sweep may be killed anywhere and run
 again. Two sweeps at once do no harm. If marking fails, nothing is deleted.
@@ -92,6 +93,7 @@ def collect_garbage(
     now: datetime,
     grace: timedelta = DEFAULT_GRACE,
     dry_run: bool = True,
+    saves_stopped: bool = False,
     progress: Progress | None = None,
 ) -> GarbageReport:
     """Sweep a shared store; by default only say what would be done.
@@ -103,14 +105,18 @@ def collect_garbage(
         now: Aware.
         grace: Blobs put within this time stay. At least `MIN_GRACE`.
         dry_run: False to act.
+        saves_stopped: True says that nobody writes to these threads until the sweep is done. A store that cannot
+            condemn is swept only then.
         progress: See `Progress`.
 
     Raises:
         ValueError: the grace period is too short to be safe.
-        MediaStoreError: the store cannot do this, or failed. What was done until then is safe.
+        MediaStoreError: the store cannot do this, or only while nobody saves, or failed. What was done until then is
+            safe.
     """
     tell = progress or _tell_nobody
     condemns = _sets_aside(store, ListsBlobs, CondemnsBlobs, deletes=DeletesBlobs)
+    _check_safe(store, safe=condemns or dry_run or saves_stopped)
     sweep = _sweep(condemns=condemns, now=now, grace=grace, dry_run=dry_run)
     try:
         step = next(sweep)
@@ -133,6 +139,7 @@ async def acollect_garbage(
     now: datetime,
     grace: timedelta = DEFAULT_GRACE,
     dry_run: bool = True,
+    saves_stopped: bool = False,
     progress: Progress | None = None,
 ) -> GarbageReport:
     """Sweep a shared store without blocking; see `collect_garbage`.
@@ -145,6 +152,7 @@ async def acollect_garbage(
     tell = progress or _tell_nobody
     either = (ListsBlobs | AsyncListsBlobs, CondemnsBlobs | AsyncCondemnsBlobs)
     condemns = _sets_aside(store, *either, deletes=DeletesBlobs | AsyncDeletesBlobs)
+    _check_safe(store, safe=condemns or dry_run or saves_stopped)
     sweep = _sweep(condemns=condemns, now=now, grace=grace, dry_run=dry_run)
     try:
         step = next(sweep)
@@ -198,6 +206,15 @@ def _sets_aside(store: Any, lists: Any, condemns: Any, *, deletes: Any) -> bool:
     raise MediaStoreError(
         f"the media store {store_name(store)!r} cannot be swept: it needs list(), and condemn() or delete(){more}"
     )
+
+
+def _check_safe(store: Any, *, safe: bool) -> None:
+    if not safe:
+        raise MediaStoreError(
+            f"the media store {store_name(store)!r} cannot set blobs aside, so a sweep could delete what is being "
+            "saved. Nothing was deleted. Give the store condemn(), restore() and purge(), or stop all that writes to "
+            "its threads and say so with saves_stopped=True."
+        )
 
 
 def _tell_nobody(step: str, count: int) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, BaseMessageChunk
 
-from langgraph_portable_checkpoint.media.holes import Hole, Missing
+from langgraph_portable_checkpoint.media.holes import Hole, Missing, Path
 from langgraph_portable_checkpoint.media.leaves import KnownLeaves
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, unavailable_text
+from langgraph_portable_checkpoint.media.stand_ins import StandIn
 from langgraph_portable_checkpoint.media.strip import Taken, strip, take_out
 from langgraph_portable_checkpoint.media.table import new_record
-from langgraph_portable_checkpoint.media.walk import fill
+from langgraph_portable_checkpoint.media.walk import fill, replace_at, stand_again, stand_ins
 
 
 class PolicyWalk:
@@ -30,6 +31,19 @@ class PolicyWalk:
         """Strip a value that is then stored in pieces; the very same object if nothing is to be stripped."""
         return strip(value, self.policy, known=self.known, home=home)
 
+    def stand_ins(self, value: Any) -> dict[Path, StandIn]:
+        """Find the texts of a value that stand for media, outside of messages."""
+        return stand_ins(value)
+
+    def stand_again(self, value: Any, known: Mapping[Path, StandIn]) -> Any:
+        """Put them where a value has equal texts at the same places; the very same object if nowhere."""
+        return stand_again(value, known)
+
+    def with_empty_texts(self, fields: dict[str, Any], holes: Sequence[Hole]) -> Any:
+        """Put empty text in the place of media in a message's content, so that its blocks still say what they are."""
+        texts = [hole for hole in holes if hole.kind == "media" and hole.encoding != "bytes"]
+        return replace_at(fields, {hole.path: _empty for hole in texts if hole.path[0] == "content"})
+
     def fill(self, value: Any, holes: Sequence[Hole], resolve: Callable[[Hole], Any]) -> Any:
         """Put them back."""
         return fill(value, holes, resolve)
@@ -40,10 +54,12 @@ class PolicyWalk:
         """Put media back into a message that was decoded without them, sparing them a way through the serializer.
 
         Returns:
-            A copy; None when a hole is where validation looks (a whole field, or a whole element of the content):
-            then the fields have to be filled before the message is made.
+            A copy; None when a hole is where validation looks (a whole field, what is no entry of a block of the
+            content, of a call what is not in its arguments, and of a chunk's, which are made of its text, all): then
+            the fields have to be filled before the message is made.
         """
-        if any(len(hole.path) < (3 if hole.path[0] == "content" else 2) for hole in holes):
+        made_of_text = _CALLS if isinstance(message, BaseMessageChunk) else ()
+        if any(_is_validated(hole.path) or hole.path[0] in made_of_text for hole in holes):
             return None
         fields = fill(dict(message.__dict__), holes, resolve)
         return message.model_copy(update={name: fields[name] for name in {str(hole.path[0]) for hole in holes}})
@@ -61,6 +77,22 @@ class PolicyWalk:
     def placeholder(self, hole: Hole, *, reference: bool = False, home: bytes | None = None) -> Missing:
         """Give what stands for media that is not there, or, as a `reference`, that was not asked for."""
         return Missing(_reference(hole) if reference else unavailable_text(hole.mime_type, hole.size_bytes), home)
+
+
+def _empty(_: Any) -> str:
+    return ""
+
+
+def _is_validated(path: Path) -> bool:
+    """Tell whether LangChain looks at, and may change, what stands at a place of a message."""
+    if path[0] == "content":
+        return len(path) < 3 or isinstance(path[2], int)
+    if path[0] in _CALLS:
+        return len(path) < 4 or path[2] != "args"
+    return len(path) < 2
+
+
+_CALLS: Final = ("tool_calls", "invalid_tool_calls", "tool_call_chunks")
 
 
 def _reference(hole: Hole) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 from langchain_core.messages import BaseMessage
 
 from langgraph_portable_checkpoint.media.holes import Path
-from langgraph_portable_checkpoint.media.shapes import native_part, stands_for_a_part
+from langgraph_portable_checkpoint.media.shapes import carries_text, native_part, stands_for_a_part
 from langgraph_portable_checkpoint.media.walk import children, punch
 
 Kind = Literal["base64", "google_file_uri", "provider_file", "url"]
@@ -126,9 +126,10 @@ def _references(node: Any, path: Path, part: int | None, block: Mapping[Any, Any
 
 
 def _is_part(node: Mapping[Any, Any], *, listed: bool) -> bool:
+    inner = native_part(node) if listed else node
     if stands_for_a_part(node, listed=listed):
-        return True
-    node = native_part(node) if listed else node
+        return not carries_text(inner)
+    node = inner
     if node.get("type") == "container_upload":
         return True
     file_data = node.get("fileData", node.get("file_data"))

@@ -84,6 +84,8 @@ def recognise(leaf: str | bytes, enclosing: Enclosing, *, min_bytes: int) -> Fou
         return None
     first = head(leaf, encoded)
     seen = sniff(first) if first else None
+    if named and not seen and _may_be_a_word(encoded, enclosing):
+        return None
     if named:
         return Found(encoded, declared_type(encoded.prefix, enclosing) or seen or OCTET_STREAM, True) if first else None
     if encoded.encoding == "data-url":
@@ -94,7 +96,14 @@ def recognise(leaf: str | bytes, enclosing: Enclosing, *, min_bytes: int) -> Fou
 def is_media_part(block: Mapping[Any, Any]) -> bool:
     """Say whether a list element is a part that stands for one medium, so that a placeholder may replace it whole."""
     kind = block.get("type")
-    return kind in MEDIA_PART_TYPES if isinstance(kind, str) else not _UNTYPED_PART_KEYS.isdisjoint(block)
+    if isinstance(kind, str):
+        return kind in MEDIA_PART_TYPES
+    return any(isinstance(block.get(key), Mapping) for key in _UNTYPED_PART_KEYS)
+
+
+def carries_text(block: Mapping[Any, Any]) -> bool:
+    """Say whether a part is a text, whatever it says of where that comes from."""
+    return any(isinstance(holder, Mapping) and bool(_word(holder, "text")) for holder in (block, block.get("resource")))
 
 
 def native_part(block: Mapping[Any, Any]) -> Mapping[Any, Any]:
@@ -149,6 +158,12 @@ def is_named(encoded: Encoded, enclosing: Enclosing) -> bool:
         return False
     announced = not _ANNOUNCING_KEYS.isdisjoint(holder) or _word(holder, "format") in _FORMATS
     return announced or parent in _ANNOUNCING_PARENTS or is_media_part(holder)
+
+
+def _may_be_a_word(encoded: Encoded, enclosing: Enclosing) -> bool:
+    """Tell a short text that may be a word: in a call's arguments or a channel's own dict, "data" may hold one."""
+    short = encoded.encoding.startswith("base64") and encoded.size_bytes < UNNAMED_MIN_BYTES
+    return short and not any(stands_for_a_part(block, listed=True) for _, block in enclosing)
 
 
 def declared_type(prefix: str, enclosing: Enclosing) -> str | None:

@@ -86,7 +86,8 @@ class ListsBlobs(Protocol):
 class CondemnsBlobs(Protocol):
     """Can set a blob aside for a while before it is deleted: a put or a get in the meantime brings it back.
 
-    With it, a sweep cannot lose a blob to a save that goes on at the same moment.
+    With it, a sweep cannot take a blob from a save that goes on at the same moment. A store that can only delete is
+    swept while nobody saves, and not else.
     """
 
     def condemn(self, ref: str, *, unless_put_since: datetime) -> bool:

@@ -19,12 +19,14 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde import types as checkpoint_types
 from langgraph.types import Command, Interrupt, Overwrite, Send
 
+from langgraph_portable_checkpoint.errors import CorruptRecordError
 from langgraph_portable_checkpoint.media.encodings import Encoded, decode, encode
 from langgraph_portable_checkpoint.media.holes import Hole, Missing, Path, Step, Unloaded, corrupt
 from langgraph_portable_checkpoint.media.leaves import WORTH_REMEMBERING_BYTES, KnownLeaves, Leaf
@@ -125,6 +127,22 @@ def replace_at(value: Any, changes: Mapping[Path, Callable[[Any], Any]]) -> Any:
     return _fill(value, [_Filling(path, put) for path, put in changes.items()], 0) if changes else value
 
 
+def stand_ins(value: Any) -> dict[Path, StandIn]:
+    """Find the texts of a value that stand for media, outside of messages, by path."""
+    return dict(_stand_ins(value, ()))
+
+
+def stand_again(value: Any, known: Mapping[Path, StandIn]) -> Any:
+    """Put texts that stand for media where a value has texts that equal them, at the same places.
+
+    Args:
+        value: What a graph writes. State classes that check their fields, such as pydantic's, make new texts of texts.
+        known: What `stand_ins` found in the value that it was read from.
+    """
+    same = {path: text for path, text in known.items() if type(leaf := _at(value, path)) is str and leaf == text}
+    return replace_at(value, {path: partial(_instead_of, text) for path, text in same.items()})
+
+
 def children(node: Any) -> Iterator[tuple[Step, Any]]:
     """List the steps that a walk takes from a node, and where they lead; none for what is left alone."""
     kind = type(node)
@@ -133,6 +151,28 @@ def children(node: Any) -> Iterator[tuple[Step, Any]]:
     if kind is list or kind is tuple:
         return iter(enumerate(node))
     return ((field, getattr(node, field)) for field in _WRAPPED_FIELDS.get(kind, ()))
+
+
+def _stand_ins(node: Any, path: Path) -> Iterator[tuple[Path, StandIn]]:
+    if type(node) is StandIn:
+        yield path, node
+    for step, child in children(node):
+        if type(child) not in _ATOMS:
+            yield from _stand_ins(child, (*path, step))
+
+
+def _at(node: Any, path: Path) -> Any:
+    """Follow a path as far as there is one; None where it does not fit."""
+    try:
+        for step in path:
+            node = _child(node, step)
+    except CorruptRecordError:
+        return None
+    return node
+
+
+def _instead_of(text: StandIn, _: Any) -> StandIn:
+    return text
 
 
 _ATOMS: Final = frozenset({int, float, bool, type(None)})

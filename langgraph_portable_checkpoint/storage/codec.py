@@ -69,6 +69,15 @@ class Walk(Protocol):
     def fill(self, value: Any, holes: Sequence[Any], resolve: Callable[[Any], Any]) -> Any:
         """Put them back."""
 
+    def stand_ins(self, value: Any) -> Mapping[Any, Any]:
+        """Find the texts of a value that stand for media, outside of messages, by where they are."""
+
+    def stand_again(self, value: Any, known: Mapping[Any, Any]) -> Any:
+        """Put them where a value has equal texts at the same places; the very same object if nowhere."""
+
+    def with_empty_texts(self, fields: Any, holes: Sequence[Any]) -> Any:
+        """Put empty text in the place of media in a message's content, so that its blocks still say what they are."""
+
     def from_wire(self, wire: Any, *, where: str) -> Any:
         """Read a hole."""
 

@@ -52,7 +52,7 @@ class Decoder:
         items: The shared cache.
         fetched: Raw items that came with this call.
         blobs: The shared cache of media.
-        home: The thread and its generation: for these, such texts go on standing for the media.
+        home: The thread: in it, such texts go on standing for the media.
         where: What error messages call the thread.
     """
 

@@ -42,6 +42,15 @@ class NewMedia(NamedTuple):
     sha256: bytes
 
 
+class Dumped(NamedTuple):
+    """A message's fields as they are stored."""
+
+    fields: Any
+    holes: Sequence[Any]
+    is_whole: bool
+    """Whether nothing was taken out, or stripped: then the message is read back as what it is."""
+
+
 @dataclass(slots=True)
 class Sink:
     """What one call has to store, by digest."""
@@ -55,6 +64,10 @@ class Sink:
     """What the media table says of them, once it is known where they go."""
     gone: set[bytes] = field(default_factory=set)
     """Media that these items name, and of which it is known that nobody has them."""
+    stood_for: set[bytes] = field(default_factory=set)
+    """Media that these items name because something stood for them: the thread may not have them any more."""
+    absent: dict[bytes, dict[str, Any]] = field(default_factory=dict)
+    """Those of them that it has not: what the media table shall say of them."""
     foreseen: dict[bytes, tuple[Any, Prototype]] = field(default_factory=dict)
     """By digest, the envelopes among these items that need not be opened to know what they will be read as."""
     reports: list[dict[str, Any]] = field(default_factory=list)
@@ -74,8 +87,9 @@ class Encoder:
         known: Messages encoded before; is added to.
         sink: Receives every item the entries name that is not known to be stored.
         stored: Digests known to be in the server.
-        home: The thread and its generation, whose media may have texts that stand for them.
+        home: The thread whose media may have texts that stand for them.
         lost: Its media that a read could not get.
+        absent: Media that it does not know any more.
         away: Its media that nobody has: they are sent anew with any message that brings their bytes, known or not.
     """
 
@@ -89,6 +103,7 @@ class Encoder:
         sink: Sink,
         home: bytes | None = None,
         lost: Container[bytes] = (),
+        absent: Container[bytes] = (),
         away: Collection[bytes] = (),
     ) -> None:
         self.codec = codec
@@ -98,6 +113,7 @@ class Encoder:
         self.sink = sink
         self.home = home
         self.lost = lost
+        self.absent = absent
         self.away = away
         self._stood = False
         """Whether something in the last message stands for a medium."""
@@ -261,14 +277,21 @@ class Encoder:
 
     def _media(self, hole: Any) -> bytes:
         if hole.data is None:
-            self._stood = True
-            if hole.ref in self.lost:
-                self.sink.gone.add(hole.ref)
-            return bytes(hole.ref)
+            return self._media_stood_for(hole)
         digest = sha256_of(hole)
         ref = media_ref(digest, self.secrets.key)
         if ref not in self.stored or ref in self.away:
             self.sink.media[ref] = NewMedia(hole.mime_type, hole.data, digest)
+        return ref
+
+    def _media_stood_for(self, hole: Any) -> bytes:
+        ref = bytes(hole.ref)
+        self._stood = True
+        self.sink.stood_for.add(ref)
+        if ref in self.absent:
+            self.sink.absent[ref] = {"mime_type": hole.mime_type, "size_bytes": hole.size_bytes}
+        if ref in self.lost or ref in self.absent:
+            self.sink.gone.add(ref)
         return ref
 
     def message(self, message: BaseMessage) -> Entry:
@@ -283,8 +306,8 @@ class Encoder:
             return self._new_message(message, None)
         taken = None
         if is_heavy(message):
-            taken = self._take_out(message.model_dump(), message.id)
-            name = name_of_taken(message, *taken)
+            taken = self._dumped(message)
+            name = name_of_taken(message, taken.fields, taken.holes)
         else:
             name = fingerprint(message)
         digest = None if name is None else self.known.get(name)
@@ -292,7 +315,7 @@ class Encoder:
             if digest in self.known.told:
                 self._tell(self.known.told[digest], message.id)
             if self.away:
-                self._holes(taken[1] if taken else self.codec.walk.take_out(message.model_dump(), self.home).holes)
+                self._holes(taken.holes if taken else self.codec.walk.take_out(message.model_dump(), self.home).holes)
             return Entry(None, (digest,))
         before = len(self.sink.reports)
         self._stood = False
@@ -324,10 +347,15 @@ class Encoder:
         taken = self.codec.walk.take_out(message.model_dump(), self.home)
         return name_of_taken(message, taken.value, taken.holes)
 
-    def _new_message(self, message: BaseMessage, taken: tuple[Any, Sequence[Any]] | None) -> Entry:
+    def _dumped(self, message: BaseMessage) -> Dumped:
+        fields = message.model_dump()
+        taken, holes = self._take_out(fields, message.id)
+        return Dumped(taken, holes, is_whole=taken is fields)
+
+    def _new_message(self, message: BaseMessage, taken: Dumped | None) -> Entry:
         kind = type(message)
-        fields, holes = taken or self._take_out(message.model_dump(), message.id)
-        fields = _emptied(fields, holes)
+        fields, holes, is_whole = taken or self._dumped(message)
+        fields = self.codec.walk.with_empty_texts(fields, holes)
         try:
             envelope = fields_to_envelope(kind.__module__, kind.__name__, fields)
         except ormsgpack.MsgpackEncodeError:
@@ -336,13 +364,18 @@ class Encoder:
             return self._blob_of_message(message)
         if not holes:
             digest = self.add_item(MESSAGE, (), envelope)
-            if self.codec.foresees and digest in self.sink.items and (prototype := foreseen(message)) is not None:
-                self.sink.foreseen[digest] = (envelope, prototype)
+            if is_whole and self.codec.foresees and digest in self.sink.items:
+                self._foresee(digest, envelope, message)
             return Entry(None, (digest,))
         wires, refs = self._holes(holes)
         if without_names(envelope, wires) != envelope:
             return self._blob_of_message(message)  # it holds what reading would take for a name of ours
         return Entry(None, (self.add_item(MESSAGE, refs, [with_names(envelope, wires), wires]),))
+
+    def _foresee(self, digest: bytes, envelope: Any, message: BaseMessage) -> None:
+        prototype = foreseen(message)
+        if prototype is not None:
+            self.sink.foreseen[digest] = (envelope, prototype)
 
     def _blob_of_message(self, message: BaseMessage) -> Entry:
         type_, data = self.codec.dump(message)
@@ -355,22 +388,6 @@ class Encoder:
         back = self.codec.load(*self.codec.dump(message))
         ours = STRICT.loads_typed(("msgpack", native_encode(message)))
         return type(back) is type(ours) and native_encode(back) == native_encode(ours)
-
-
-def _emptied(fields: dict[str, Any], holes: Sequence[Any]) -> dict[str, Any]:
-    """Put empty text in the place of media of a message, so that its blocks still read as what they are."""
-    for hole in holes:
-        if hole.kind == "media" and hole.path[0] == "content" and hole.encoding != "bytes":
-            fields = _with_text(fields, hole.path)
-    return fields
-
-
-def _with_text(node: Any, path: Sequence[Any]) -> Any:
-    if not path:
-        return ""
-    twin = node.copy()
-    twin[path[0]] = _with_text(node[path[0]], path[1:])
-    return twin
 
 
 def _has_text_id(message: BaseMessage) -> bool:

@@ -88,10 +88,12 @@ def is_heavy(message: BaseMessage) -> bool:
     content = message.content
     if type(content) is not list:
         return isinstance(content, str) and len(content) > HEAVY_TEXT
-    return any(
-        type(block) is dict and (block.get("type") not in _LIGHT_BLOCKS or type(block.get("text", "")) is not str)
-        for block in content
-    )
+    return any(type(block) is dict and not _is_light(block) for block in content)
+
+
+def _is_light(block: dict[Any, Any]) -> bool:
+    kind = block.get("type")
+    return type(kind) is str and kind in _LIGHT_BLOCKS and type(block.get("text", "")) is str
 
 
 def name_of_taken(message: BaseMessage, fields: Any, holes: Sequence[Any]) -> bytes | None:

@@ -234,6 +234,8 @@ def load_writes(data: bytes, *, place: bytes, secrets: Secrets, where: str) -> l
 def _write_of(parsed: Parsed, where: str) -> WriteRecord:
     try:
         task_id, idx, channel, task_path, wire = parsed.body
+        if not (type(idx) is int and type(channel) is type(task_path) is str):
+            raise TypeError("an index is a number, a channel and a path are texts")
         (entry,) = split_entries([wire], parsed.refs, where=where)
         return WriteRecord(str(id_from_wire(task_id)), idx, channel, task_path, entry)
     except (ValueError, TypeError) as error:

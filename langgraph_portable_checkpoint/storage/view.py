@@ -50,6 +50,10 @@ class Lost(NamedTuple):
     """False when nobody knows, since the store failed: the bytes may still be there."""
 
 
+StoodIn = Mapping[str, Mapping[Any, Any]]
+"""Channel -> what a media walk found in its value that stands for media."""
+
+
 @dataclass(slots=True)
 class ThreadView:
     """One thread, in one generation."""
@@ -73,6 +77,21 @@ class ThreadView:
     """Media that a read could not get, and why."""
     away: set[bytes] = field(default_factory=set)
     """Media of which a read learned that nobody has them, in this thread or, of a store, in another: sent anew."""
+
+    stood: OrderedDict[bytes, StoodIn] = field(default_factory=OrderedDict)
+    """Place -> what stood for media in the values of that checkpoint when this client read or wrote it."""
+
+    def note_stood(self, place: bytes, stood: StoodIn) -> None:
+        """Remember what stands for media in a checkpoint, or that nothing does, forgetting the oldest ones."""
+        if stood:
+            self.stood[place] = stood
+        else:
+            self.stood.pop(place, None)
+        while len(self.stood) > MAX_RECORDS:
+            try:
+                self.stood.popitem(last=False)
+            except KeyError:  # another thread was quicker
+                return
 
     def hold(self, place: bytes, held: HeldRecord) -> None:
         """Remember a record, forgetting the oldest ones."""

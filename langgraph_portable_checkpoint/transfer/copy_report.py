@@ -36,6 +36,8 @@ class CopyReport:
             because the copy that was to take its place did not compare equal, or because media of it cannot be read.
         checkpoints, writes: How many were stored.
         respelled: Threads whose channel versions were numbers and are texts now, since the target makes and needs such.
+        stripped: Threads of which the target's media policy took media, told when `verify` is on; the threads' media
+            reports say which.
         uploads_left_out: Recorded uploads to providers that the target, not being a saver of ours, has no place for.
         differences: Checkpoints that do not compare equal, with where, and media that cannot be read, with where and
             why; at most 1,000 are kept.
@@ -49,6 +51,7 @@ class CopyReport:
     checkpoints: int = 0
     writes: int = 0
     respelled: int = 0
+    stripped: int = 0
     uploads_left_out: int = 0
     differences: list[Difference] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)

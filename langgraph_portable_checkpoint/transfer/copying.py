@@ -18,6 +18,7 @@ from ..errors import CorruptRecordError, StorageError, ThreadExistsError, Thread
 from ..saver import PortableRedisSaver
 from ..storage.layout import checked_id
 from ..storage.programs import bulk, paged
+from .as_kept import AsKept
 from .comparing import difference_of_tuples, parent_of
 from .copied_media import CopiedMedia
 from .copy_report import CopyReport, Difference, Outcome
@@ -64,8 +65,9 @@ def copy_threads(
     May be stopped at any moment and called again: threads that are there are recognised by their checkpoints' ids and
     their last checkpoint, and those that are there in part are completed.
 
-    Media go along, from external stores too. One that cannot be read is a difference in the report: between savers of
-    ours the copy goes on naming it, to others its thread is not copied.
+    Media go along, from external stores too, and are kept as the target's media policy says: what that strips is left
+    out, and counted. One that cannot be read is a difference in the report: between savers of ours the copy goes on
+    naming it, to others its thread is not copied.
 
     Args:
         threads: Thread ids; all of the source's by default.
@@ -83,6 +85,7 @@ def copy_threads(
             someone else holds it; it was left alone.
         ThreadNotFoundError: a named thread is not in the source.
         MediaStoreError: the target's external store does not take a medium.
+        MediaTooLargeError: a medium is larger than the target's policy allows.
         And what the savers raise; what was copied until then stays and counts.
     """
     return drive(_Copy(source, target, on_existing, progress, verify=verify).run(threads))
@@ -130,6 +133,7 @@ class _Copy:
         check_policy(on_existing)
         self.report = CopyReport()
         self.media = CopiedMedia(decoding_once(source), target, self.report)
+        self.kept = AsKept(target)
         self.source = inventory_of(self.media.source)
         self.target = inventory_of(target)
         self.on_existing = on_existing
@@ -243,7 +247,7 @@ class _Copy:
             yield Run(target, over.drop())
             return "skipped"
         yield Run(target, over.swap(before, checkpoints=len(thread.places), ttl=staged.ttl))
-        for name in ("checkpoints", "writes", "respelled", "uploads_left_out"):
+        for name in ("checkpoints", "writes", "respelled", "stripped", "uploads_left_out"):
             setattr(self.report, name, getattr(self.report, name) + getattr(staged.report, name))
         return "copied"
 
@@ -275,14 +279,17 @@ class _Copy:
         here = yield from self.target.read(thread.target_id, last)
         if there is None or here is None:
             return False
+        there = self.kept.of(there)
         if self.spells and has_numbers(there):
             there = with_versions_of(there, here)
         return difference_of_tuples(here, there) is None
 
     def _copy_stored(self, thread: _Thread) -> Moves[bool]:
-        """Copy a thread in its stored form, if both savers are ours and share their secrets."""
+        """Copy a thread in its stored form, if both savers are ours, share their secrets and keep the same media."""
         source, target = self.source.saver, self.target.saver
         if not isinstance(source, PortableRedisSaver) or not isinstance(target, PortableRedisSaver):
+            return False
+        if self.kept.strips or target.media_policy.max_bytes < source.media_policy.max_bytes:
             return False
         for outline_of in paged.OUTLINES:
             with suppress(paged.ThreadChangedError):
@@ -318,6 +325,7 @@ class _Copy:
         """
         paths = yield from self.source.task_paths(thread.source_id)
         compare = comparer_of(self.target, thread.target_id) if self.verify else None
+        self.kept.stripped = False
         places = thread.places if self.verify or self.spells else thread.missing
         spelling = Spelling() if self.spells else None
         chunk: dict[Place, CheckpointTuple] = {}
@@ -335,6 +343,7 @@ class _Copy:
         else:
             yield from self._copy_chunk(thread, chunk, paths, compare)
             self.report.respelled += spelling is not None and spelling.used
+            self.report.stripped += self.kept.stripped
             return True
         return False
 
@@ -344,7 +353,7 @@ class _Copy:
         missing = [place for place in found if thread.lacks(place)]
         yield from self._store(thread.target_id, [o for p in missing for o in operations_of(found[p], p, paths)])
         if compare is not None and found:
-            for place, detail in (yield from compare(found)):
+            for place, detail in (yield from compare({place: self.kept.of(each) for place, each in found.items()})):
                 self.report.note(thread.target_id, place, detail)
 
     def _store(self, thread_id: str, operations: list[bulk.Operation]) -> Moves[None]:

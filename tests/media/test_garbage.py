@@ -194,15 +194,24 @@ class Plain:
 def test_a_blob_that_is_exactly_as_old_as_the_grace_period_stays() -> None:
     store, now = Plain(), later(0)
     store.blobs = {"edge": now - DAY, "beyond": now - DAY - timedelta(microseconds=1)}
-    report = collect_garbage(store, list, now=now, grace=DAY, dry_run=False)
+    report = collect_garbage(store, list, now=now, grace=DAY, dry_run=False, saves_stopped=True)
     assert (list(store.blobs), report.young, report.freed_bytes) == (["edge"], 1, 1)
 
 
-def test_a_store_that_can_only_delete_is_swept_at_once() -> None:
+def test_a_store_that_can_only_delete_is_swept_at_once_where_nobody_saves() -> None:
     store = Plain()
     store.blobs = {"old": later(-2), "live": later(-2), "new": later(0)}
-    report = collect_garbage(store, lambda: ["live"], now=later(0), dry_run=False)
+    report = collect_garbage(store, lambda: ["live"], now=later(0), dry_run=False, saves_stopped=True)
     assert (actions(report), report.freed_bytes, sorted(store.blobs)) == ([("delete", "old")], 1, ["live", "new"])
+
+
+def test_a_store_that_can_only_delete_is_not_swept_while_saves_may_go_on() -> None:
+    store = Plain()
+    store.blobs = {"old": later(-2)}
+    with pytest.raises(MediaStoreError, match="saves_stopped=True"):
+        collect_garbage(store, list, now=later(0), dry_run=False)
+    assert sorted(store.blobs) == ["old"]
+    assert actions(collect_garbage(store, list, now=later(0))) == [("delete", "old")]
 
 
 def test_a_store_that_cannot_list_is_not_swept() -> None:

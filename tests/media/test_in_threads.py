@@ -97,6 +97,36 @@ def history(graph: Any, config: Any) -> list[Any]:
     return [(snapshot.values, snapshot.next) for snapshot in graph.get_state_history(config)]
 
 
+PAGE = base64.b64encode(b"\x89PNG\r\n\x1a\n" + os.urandom(3001)).decode()
+CALL = {"name": "look", "args": {}, "id": "c", "type": "tool_call"}
+ODD_MESSAGES = {
+    "pages by number": HumanMessage([{"type": "x", "pages": {1: PAGE, 2: f"data:image/png;base64,{PAGE}"}}], id="h"),
+    "pages in a tuple": ToolMessage([{"type": "x", "pages": (PAGE, (PAGE,))}], tool_call_id="c", id="h"),
+    "both, and bytes": HumanMessage([{"type": "x", "pages": ({1: PAGE, (2, 3): [PAGE]}, PNG)}], id="h"),
+    "a list as type": HumanMessage([{"type": ["image", "null"], "x": 1}], id="h"),
+    "a list as type, with a page": ToolMessage([{"type": ["image"], "base64": PAGE}], tool_call_id="c", id="h"),
+    "a map as type": AIMessage([{"type": {}, "text": {}}], id="h"),
+    "a map as a call's id": AIMessage([{"type": "tool_use", "id": {}, "name": "n", "input": {}}], id="h"),
+    "a list as a call's id": AIMessage([{"type": "tool_use", "id": ["a"], "name": "n"}], tool_calls=[CALL], id="h"),
+}
+
+
+@pytest.mark.parametrize("odd", ODD_MESSAGES)
+def test_a_message_of_any_shape_comes_back_as_from_memory(saver: PortableRedisSaver, server: Room, odd: str) -> None:
+    config: Any = {"configurable": {"thread_id": "t"}}
+    builder = StateGraph(State).add_node("answer", lambda state: {"messages": [AIMessage("ok", id="a")]})
+    builder.add_edge(START, "answer")
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as other:
+        ours, fresh, oracle = (builder.compile(checkpointer=each) for each in (saver, other, InMemorySaver()))
+        for graph in (ours, oracle):
+            graph.invoke({"messages": [ODD_MESSAGES[odd]]}, config)
+        for graph in (ours, fresh):
+            for ours_, theirs in zip(history(graph, config), history(oracle, config), strict=True):
+                assert repr(ours_) == repr(theirs)
+                assert ours_ == theirs
+    assert [turn.status for turn in saver.turns("t")] == ["complete"]
+
+
 def test_an_image_is_stored_once_however_it_travels(saver: PortableRedisSaver, server: Room) -> None:
     graph, config = run_with_one_image(saver, 200)
     oracle_graph, oracle_config = run_with_one_image(InMemorySaver(), 200)

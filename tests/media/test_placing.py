@@ -8,7 +8,7 @@ import tracemalloc
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from langgraph_portable_checkpoint.errors import MediaDigestError, MediaMissingError, MediaStoreError
@@ -54,8 +54,19 @@ def test_filling_a_decoded_message_equals_decoding_a_whole_one(name: str) -> Non
         assert repr(bare) == before
 
 
+CALL = {"name": "n", "args": {}, "id": "c", "type": "tool_call"}
+
+
 @pytest.mark.parametrize(
-    "message", [HumanMessage(b64(PNG)), HumanMessage([b64(PNG)]), ToolMessage("x", tool_call_id="t", artifact=PNG)]
+    "message",
+    [
+        HumanMessage(b64(PNG)),
+        HumanMessage([b64(PNG)]),
+        ToolMessage("x", tool_call_id="t", artifact=PNG),
+        HumanMessage("x").model_copy(update={"content": [(b64(PNG),)]}),
+        AIMessage("").model_copy(update={"tool_calls": [{**CALL, "type": b64(PNG)}]}),
+        AIMessageChunk("").model_copy(update={"tool_calls": [{**CALL, "args": {"shot": b64(PNG)}}]}),
+    ],
 )
 def test_holes_where_validation_looks_are_left_to_the_long_way(message: BaseMessage) -> None:
     walk = PolicyWalk(MediaPolicy(min_bytes=100))

@@ -23,6 +23,7 @@ from langgraph_portable_checkpoint import (
     export_thread,
 )
 from langgraph_portable_checkpoint.errors import LossyExportError
+from langgraph_portable_checkpoint.media.joining import PutsUnderWay
 from tests.saver.checkpoints import checkpoint
 from tests.servers import Room
 
@@ -218,23 +219,23 @@ def test_hooks_hear_of_media_stored_once_and_of_media_missing(server: Room) -> N
 
 @pytest.mark.parametrize("begun", [True, False], ids=["a thread", "a new thread"])
 def test_hooks_hear_once_of_a_medium_that_two_calls_store_side_by_side(
-    server: Room, tmp_path: Path, begun: bool
+    server: Room, tmp_path: Path, begun: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both, begun_puts, stored = Barrier(2, timeout=20), count(), list[Any]()
+    claim = PutsUnderWay.claim
 
-    class Waiting(DirectoryMediaStore):
-        def put(self, sha256: str, mime_type: str | None, data: bytes) -> str:
-            if next(begun_puts) < 2:
-                both.wait()
-            return super().put(sha256, mime_type, data)
+    def claiming(puts: PutsUnderWay, blobs: Any) -> Any:
+        made = claim(puts, blobs)
+        if next(begun_puts) < 2:
+            both.wait()
+        return made
 
+    monkeypatch.setattr(PutsUnderWay, "claim", claiming)
     hooks = MediaHooks(on_externalize=stored.append)
     where = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1"}}
     with (
         ThreadPoolExecutor(2) as pool,
-        PortableRedisSaver.from_url(
-            server.url, prefix=server.prefix, media_store=Waiting(tmp_path), media_hooks=hooks
-        ) as saver,
+        PortableRedisSaver.from_url(server.url, prefix=server.prefix, media_store=tmp_path, media_hooks=hooks) as saver,
     ):
         if begun:
             saver.put_writes(where, [("n", 1)], "zero")

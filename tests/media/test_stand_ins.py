@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import copy
 import hashlib
@@ -18,6 +19,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph, add_messages
 from langgraph.types import Send
+from pydantic import BaseModel
 
 from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
 from langgraph_portable_checkpoint.media import stand_ins
@@ -218,6 +220,161 @@ def test_media_that_are_gone_for_good_do_not_keep_a_graph_from_going_on(server: 
         graph(saver, edits).invoke({"count": 5}, CONFIG)
         assert "not available" in str(graph(saver, edits).get_state(CONFIG).values["map"])
         assert {entry.reason for entry in saver.media_report("t", check=False)} == {"missing_blob"}
+
+
+UNREAD: Any = {"configurable": {"thread_id": "t", "media": "none"}}
+KEPT: dict[str, Any] = {"map": GIVEN["map"], "raw": NOISE}
+
+
+def opened(server: Room) -> PortableRedisSaver:
+    """Open a saver that knows nothing yet."""
+    return PortableRedisSaver.from_url(server.url, prefix=server.prefix)
+
+
+def idle(saver: Any) -> Any:
+    return graph(saver, lambda _state: {})
+
+
+def read_before_a_prune(server: Room, saver: PortableRedisSaver, *, left: dict[str, Any]) -> dict[str, Any]:
+    """Give what a run has read without media, before another one left only this in the thread and pruned it."""
+    with opened(server) as writer:
+        idle(writer).invoke({**KEPT, "count": 0}, CONFIG)
+    read = idle(saver).get_state(UNREAD).values
+    with opened(server) as other:
+        idle(other).update_state(CONFIG, left)
+        other.prune(["t"])
+    return {name: read[name] for name in KEPT}
+
+
+def write_again(saver: PortableRedisSaver, read: dict[str, Any], by: str) -> Any:
+    """Return the config of the checkpoint that has it."""
+    if by == "put":
+        return idle(saver).update_state(UNREAD, read)
+    at = saver.get_tuple(UNREAD).config
+    saver.put_writes(at, list(read.items()), "task")
+    return at
+
+
+def written_again(saver: PortableRedisSaver, at: Any, by: str) -> dict[str, Any]:
+    place = {name: at["configurable"][name] for name in ("thread_id", "checkpoint_ns", "checkpoint_id")}
+    found = saver.get_tuple({"configurable": place})
+    if by == "put":
+        return {name: found.checkpoint["channel_values"][name] for name in KEPT}
+    return {name: value for task, name, value in found.pending_writes if task == "task"}
+
+
+@pytest.mark.parametrize("by", ["put", "put_writes"])
+def test_media_that_a_prune_left_in_the_thread_are_kept(server: Room, by: str) -> None:
+    with opened(server) as saver:
+        at = write_again(saver, read_before_a_prune(server, saver, left={"count": 1}), by)
+    with opened(server) as saver:
+        assert written_again(saver, at, by) == KEPT
+        assert saver.media_report("t") == []
+
+
+@pytest.mark.parametrize("by", ["put", "put_writes"])
+def test_media_that_left_the_thread_meanwhile_are_reported_and_come_back_with_their_bytes(
+    server: Room, by: str
+) -> None:
+    with opened(server) as saver:
+        at = write_again(saver, read_before_a_prune(server, saver, left=dict.fromkeys(KEPT)), by)
+    with opened(server) as saver:
+        assert str(written_again(saver, at, by)).count("not available") == 5
+        sizes = {entry.size_bytes for entry in saver.media_report("t") if entry.reason == "missing_blob"}
+        assert sizes == {len(NOISE), len(base64.b64decode(BASE64))}
+        idle(saver).update_state(CONFIG, KEPT)
+    with opened(server) as saver:
+        assert saver.media_report("t") == []
+        assert written_again(saver, at, by) == KEPT
+
+
+def test_media_that_left_the_thread_meanwhile_are_stored_again_from_memory(server: Room) -> None:
+    with opened(server) as saver:
+        read = read_before_a_prune(server, saver, left={"count": 1})
+        assert idle(saver).get_state(CONFIG).values["raw"] == NOISE, "the bytes are in the cache now"
+        with opened(server) as other:
+            idle(other).update_state(CONFIG, dict.fromkeys(KEPT))
+            other.prune(["t"])
+        at = write_again(saver, read, "put")
+    with opened(server) as saver:
+        assert written_again(saver, at, "put") == KEPT
+        assert saver.media_report("t") == []
+
+
+class Checked(BaseModel):
+    """A state of which pydantic makes new texts at every node."""
+
+    pages: list[str] = []
+    cover: str = ""
+    index: dict[str, str] = {}
+    raw: list[bytes] = []
+    count: int = 0
+
+
+PAGES: dict[str, Any] = {
+    "pages": [BASE64, "a text", URL["image_url"]["url"]],
+    "cover": BASE64,
+    "index": {"first": BASE64, "second": "none"},
+    "raw": [NOISE],
+}
+
+
+def appends(state: Checked) -> dict[str, Any]:
+    """Write every channel again, as checked, and something new."""
+    again = {name: getattr(state, name) for name in PAGES}
+    return {**again, "pages": [*state.pages, f"note {state.count}"], "count": state.count + 1}
+
+
+def checked(saver: Any) -> Any:
+    return StateGraph(Checked).add_node("node", appends).add_edge(START, "node").compile(checkpointer=saver)
+
+
+def run(graph: Any, given: Any, config: Any, how: str) -> None:
+    if how == "awaited":
+        asyncio.run(graph.ainvoke(given, config))
+    else:
+        graph.invoke(given, config, durability=how)
+
+
+@pytest.mark.parametrize("how", ["sync", "async", "exit", "awaited"])
+@pytest.mark.parametrize("media", ["all", "none"])
+def test_a_state_that_checks_its_texts_keeps_media_where_they_were(away: Away, media: str, how: str) -> None:
+    with away.saver() as saver:
+        run(checked(saver), PAGES, CONFIG, how)
+    if media == "all":
+        away.go()
+    with away.saver() as saver:
+        for _ in range(2):
+            run(checked(saver), {"count": 5}, {"configurable": {"thread_id": "t", "media": media}}, how)
+    with away.saver() as saver:
+        run(checked(saver), {"count": 9}, {"configurable": {"thread_id": "t", "media": media}}, how)
+    if media == "all":
+        away.come_back()
+    with away.saver() as saver:
+        found = checked(saver).get_state(CONFIG).values
+        assert saver.media_report("t") == []
+    notes = ["note 0", "note 5", "note 5", "note 9"]
+    assert {name: found[name] for name in PAGES} == {**PAGES, "pages": [*PAGES["pages"], *notes]}
+
+
+def test_a_checked_text_keeps_its_medium_when_the_thread_is_pruned_meanwhile(server: Room) -> None:
+    with opened(server) as saver:
+        checked(saver).invoke(PAGES, CONFIG)
+        head = saver.get_tuple(UNREAD)
+        with opened(server) as other:
+            other.prune(["t"])
+        cover = json.loads(json.dumps(head.checkpoint["channel_values"]["cover"]))
+        saver.put_writes(head.config, [("cover", cover)], "late")
+    with opened(server) as saver:
+        assert ("late", "cover", BASE64) in saver.get_tuple(CONFIG).pending_writes
+
+
+def test_a_checked_text_that_was_moved_is_a_text(server: Room) -> None:
+    with opened(server) as saver:
+        checked(saver).invoke(PAGES, CONFIG)
+        read = json.loads(json.dumps(checked(saver).get_state(UNREAD).values["pages"]))
+        checked(saver).update_state(UNREAD, {"pages": read[::-1]})
+        assert checked(saver).get_state(CONFIG).values["pages"] == read[::-1]
 
 
 def _keys(server: Room) -> list[bytes]:

@@ -336,3 +336,52 @@ def contents(make_saver: SaverFactory) -> bytes:
     with make_saver.room.client() as client:
         hashes = [client.hgetall(key) for key in make_saver.stored() if client.type(key) in (b"hash", "hash")]
     return b"".join(bytes(value) for found in hashes for value in found.values())
+
+
+@pytest.mark.parametrize("policy", ["strip", {"preserve_media": False}, {"rules": {"image/*": "strip"}}], ids=str)
+@pytest.mark.parametrize(
+    "message",
+    [
+        AIMessage("", additional_kwargs={"audio": {"id": "a", "data": TEXT, "transcript": "hello"}}, id="m"),
+        AIMessage("x", response_metadata={"shot": image(TEXT)}, id="m"),
+        AIMessage("", tool_calls=[{"name": "n", "args": {"shot": image(TEXT)}, "id": "c"}], id="m"),
+        HumanMessage("data:image/png;base64," + TEXT, id="m"),
+        HumanMessage("x", name=TEXT, id="m"),
+    ],
+    ids=["kwargs", "metadata", "arguments", "text", "name"],
+)
+def test_who_stripped_a_medium_reads_what_others_read(
+    make_saver: SaverFactory, calls: Calls, message: Any, policy: Any
+) -> None:
+    saver = make_saver(media_policy=policy)
+    calls.put(saver, config("t"), checkpoint({"messages": [message]}), metadata(), {"messages": 1})
+    own, others = (calls.get_tuple(each, config("t")).checkpoint for each in (saver, make_saver()))
+    assert own == others
+    assert TEXT not in repr(own)
+
+
+SAID: dict[str, Any] = {
+    "MCP": [{"type": "resource", "resource": {"uri": "file:///notes", "mimeType": "text/plain", "text": "said"}}],
+    "MCP, wrapped": [
+        {"type": "non_standard", "value": {"type": "resource", "resource": {"uri": "x:", "text": "said"}}}
+    ],
+    "v1 with a link": [{"type": "text-plain", "text": "said", "url": "https://e.org/a", "mime_type": "text/plain"}],
+    "v1 with a file's id": [{"type": "text-plain", "text": "said", "file_id": "f1"}],
+    "a record that names a picture": [{"name": "chair", "image": "chair.png", "url": "https://shop.org/1"}],
+    "a word in a form": {"filename": "a.txt", "data": "THETEXT"},
+    "a word of eight letters": {"filename": "a.txt", "data": "THETEXTS"},
+    "a word in a call": {"format": "csv", "data": "name"},
+}
+
+
+@pytest.mark.parametrize("policy", [STRIP, NOT_PRESERVED], ids=["strip", "not preserved"])
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_said_is_no_medium_wherever_it_was_found(name: str, policy: MediaPolicy) -> None:
+    taken = take_out(SAID[name], policy)
+    assert (taken.value, taken.holes, taken.reports) == (SAID[name], (), ())
+
+
+def test_a_short_file_that_begins_as_one_goes_outside_of_parts_too() -> None:
+    short = base64.b64encode(PNG[:60]).decode()
+    for spelling in (short, short[:40] + "\n" + short[40:]):
+        assert short[:40] not in repr(take_out({"filename": "a.png", "data": spelling}, STRIP).value)

@@ -15,7 +15,7 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.types import Send
 from redis.exceptions import ResponseError
 
-from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver
+from langgraph_portable_checkpoint import MediaPolicy, PortableRedisSaver, thread_media
 from langgraph_portable_checkpoint.errors import (
     CorruptRecordError,
     InvalidUploadError,
@@ -412,6 +412,34 @@ def test_an_answer_that_is_no_upload_leaves_the_thread_as_it_was(make_saver: Sav
     assert (list(calls.run(saver, "media_table", "t")), calls.get_tuple(saver, config("t"))) == before
 
 
+@pytest.mark.parametrize(
+    ("options", "channels"),
+    [
+        ({"conversation_channels": ("chat",)}, {"notes": "x"}),
+        ({"conversation_channels": ("other", "chat")}, {"messages": [HumanMessage("x")]}),
+        ({}, {"messages": [], "notes": [1]}),
+        ({"conversation_channels": ()}, {}),
+    ],
+)
+def test_uploads_are_looked_for_in_the_conversation_whatever_its_channel_is_called(
+    make_saver: SaverFactory, calls: Calls, options: Any, channels: Any
+) -> None:
+    saver = make_saver(**options)
+    made = checkpoint({**channels, "chat": [HumanMessage(refers(URI), id="q0")]})
+    calls.put(saver, config("t"), made, metadata(), dict.fromkeys(made["channel_values"], 1))
+    calls.run(saver, "record_upload", "t", URI, data=ONE, expires_at=NOW)
+    refreshed = calls.run(saver, "refresh_uploads", "t", upload=lambda data, record: URI + "2")
+    assert [entry.reason for entry in refreshed.reports] == ["expired_reuploaded"]
+    assert calls.get_tuple(saver, config("t")).checkpoint["channel_values"]["chat"][0].content == refers(URI + "2")
+
+
+def test_a_channel_that_the_thread_does_not_have_is_named(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    put(calls, saver, [HumanMessage(refers(URI), id="q0")])
+    with pytest.raises(MediaError, match=r"no channel 'mesages', but \['messages'\]"):
+        calls.run(saver, "refresh_uploads", "t", upload=lambda data, record: URI, channel="mesages")
+
+
 @pytest.fixture
 def shared(make_saver: SaverFactory, tmp_path: Path) -> Any:
     return make_saver(media_store=tmp_path)
@@ -428,6 +456,26 @@ def test_a_sweep_takes_what_no_thread_names_and_nothing_else(shared: Any, calls:
         assert report.missing == ()
     assert {blob.ref.partition(".")[0] for blob in shared.media_store.list()} == {sha256(ONE), sha256(ELSEWHERE)}
     assert calls.run(shared, "media_report", "u") == []
+
+
+def test_a_sweep_sees_a_thread_that_is_renamed_while_it_reads_the_threads(
+    shared: Any, calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(calls, shared, CONVERSATION)
+    renamed = iter(["meanwhile"])
+    real = thread_media.open_all
+
+    def listing_before_a_rename(core: Any) -> Any:
+        threads = yield from real(core)
+        if next(renamed, None):
+            shared.copy_thread("t", "moved")
+            shared.delete_thread("t")
+        return threads
+
+    monkeypatch.setattr(thread_media, "open_all", listing_before_a_rename)
+    soon = datetime.now(UTC) + timedelta(days=2)
+    report = calls.run(shared, "collect_media_garbage", dry_run=False, now=soon)
+    assert (report.actions, report.live) == ((), 2)
 
 
 def test_a_saver_without_a_store_has_nothing_to_sweep(make_saver: SaverFactory, calls: Calls) -> None:

@@ -20,7 +20,10 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from langgraph_portable_checkpoint import errors
+from langgraph_portable_checkpoint.storage.codec import id_to_wire
+from langgraph_portable_checkpoint.storage.items import WRITE, PlainSealer, Secrets, pack_record
 from langgraph_portable_checkpoint.storage.layout import THREAD_PARTS, Layout
+from langgraph_portable_checkpoint.storage.records import load_writes
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.saver.conftest import SaverFactory
@@ -28,6 +31,9 @@ from tests.saver.same import comparable, difference
 
 Field = tuple[bytes, bytes]
 """A key and a field of the hash that stands there."""
+
+
+LAST_TURN: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "media": 1}}
 
 
 def small_thread(saver: Any) -> Any:
@@ -69,6 +75,8 @@ def views(saver: Any, place: Any) -> dict[str, Callable[[], Any]]:
     return {
         "by id": lambda: comparable(saver.get_tuple(place)),
         "head": lambda: comparable(saver.get_tuple(config("t"))),
+        "head, media of a turn": lambda: comparable(saver.get_tuple(LAST_TURN)),
+        "list, media of a turn": lambda: [comparable(found) for found in saver.list(LAST_TURN)],
         "list": lambda: [comparable(found) for found in saver.list(config("t"))],
         "list of all": lambda: [comparable(found) for found in saver.list(None)],
     }
@@ -211,6 +219,19 @@ def test_record_of_a_newer_version_is_refused_by_name(make_saver: SaverFactory, 
     with pytest.raises((errors.FutureVersionError, errors.CorruptRecordError)) as caught:
         make_saver().get_tuple(thread)
     assert part == "items" or isinstance(caught.value, errors.FutureVersionError)
+
+
+@pytest.mark.parametrize("spoilt", [([1], "step", ""), (0, ["step"], ""), (0, "step", 7), ({}, None, None)])
+def test_a_pending_write_whose_parts_are_of_other_types_is_corrupt(spoilt: tuple[Any, Any, Any]) -> None:
+    secrets, place, key = Secrets(b"", PlainSealer()), b"\0c", b"task\x000"
+    frames = b""
+    for parts in ((0, "step", ""), spoilt):
+        body = [id_to_wire("task"), *parts, [b"\x01"]]
+        record = pack_record(WRITE, (), body, secrets=secrets, place=place + b"\0" + key)
+        rest = len(key).to_bytes(2, "big") + key + record
+        frames += len(rest).to_bytes(4, "big") + rest
+    with pytest.raises(errors.CorruptRecordError, match="pending write"):
+        load_writes(frames, place=place, secrets=secrets, where="a thread")
 
 
 def test_older_checkpoints_stay_readable_beside_a_spoilt_one(make_saver: SaverFactory, thread: Any) -> None:

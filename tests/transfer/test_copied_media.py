@@ -16,6 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from langgraph_portable_checkpoint import DirectoryMediaStore, MediaPolicy
+from langgraph_portable_checkpoint.errors import MediaTooLargeError
 from langgraph_portable_checkpoint.storage.layout import THREAD_PARTS
 from langgraph_portable_checkpoint.transfer.copying import acopy_threads, copy_threads
 from tests.saver.checkpoints import checkpoint, config, metadata
@@ -353,3 +354,54 @@ def test_a_saver_without_a_place_for_uploads_is_told_of(ours: OpenSaver) -> None
     record(source)
     report = copy_threads(source, InMemorySaver())
     assert (report.copied, report.uploads_left_out, report.differences) == (1, 3, [])
+
+
+SOURCES: dict[str, Any] = {
+    "plain": {},
+    "inline": {"media_policy": "inline"},
+    "sealed": {"serde": sealing()},
+    "another saver": None,
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("sealed", [False, True])
+@pytest.mark.parametrize("policy", ["strip", {"preserve_media": False}], ids=str)
+def test_a_target_that_strips_media_strips_those_of_copies(
+    ours: OpenSaver, source: str, sealed: bool, policy: Any
+) -> None:
+    options = SOURCES[source]
+    origin: Any = InMemorySaver() if options is None else ours("a", **options)
+    put(origin)
+    serde = {"serde": sealing()} if sealed else {}
+    target = ours("b", media_policy=policy, **serde)
+    report = copy_threads(origin, target)
+    assert (report.copied, report.stripped, report.differences) == (1, 1, [])
+    assert copy_threads(origin, ours("b", media_policy=policy, **serde)).unchanged == 1
+    found = [each.checkpoint["channel_values"]["messages"][0].content for each in ours("b", **serde).list(config("t"))]
+    assert found == [[{"type": "text", "text": f"[image/png, {len(ONE)} B, removed on save]"}]] * 2
+    assert ("stripped", len(ONE)) in {(one.reason, one.size_bytes) for one in target.media_report("t")}
+
+
+def test_a_thread_is_overwritten_by_its_stripped_copy(ours: OpenSaver) -> None:
+    origin, target = ours("a"), ours("b", media_policy="strip")
+    put(origin)
+    target.put(config("t"), checkpoint({"messages": []}), metadata(0), {"messages": 1})
+    report = copy_threads(origin, target, on_existing="overwrite")
+    assert (report.copied, report.skipped, report.stripped, report.differences) == (1, 0, 1, [])
+    assert "removed on save" in str(target.get_tuple(config("t")).checkpoint["channel_values"])
+
+
+def test_a_copy_takes_no_medium_that_is_too_large_for_the_target(ours: OpenSaver) -> None:
+    origin, target = ours("a"), ours("b", media_policy=MediaPolicy(max_bytes=len(ONE) - 1))
+    put(origin)
+    with pytest.raises(MediaTooLargeError):
+        copy_threads(origin, target)
+    assert target.get_tuple(config("t")) is None
+
+
+def test_a_copy_without_media_to_strip_tells_of_none(ours: OpenSaver) -> None:
+    origin = ours("a")
+    origin.put(config("t"), checkpoint({"messages": [AIMessage("x", id="a")]}), metadata(0), {"messages": 1})
+    report = copy_threads(origin, ours("b", media_policy="strip"))
+    assert (report.copied, report.stripped, report.differences) == (1, 0, [])

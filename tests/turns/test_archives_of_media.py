@@ -223,3 +223,44 @@ def test_fields_that_are_not_what_they_should_be_make_no_thread(
     with pytest.raises(CorruptRecordError):
         calls.run(saver, "from_json", json.dumps(document), thread_id="u")
     assert calls.run(saver, "thread_info", "u") is None
+
+
+def altered(node: Any, path: tuple[Any, ...], value: Any) -> Any:
+    """Copy a document with another value at one place."""
+    if not path:
+        return value
+    twin = dict(node) if isinstance(node, dict) else list(node)
+    twin[path[0]] = altered(node[path[0]], path[1:], value)
+    return twin
+
+
+CONTENT = ("messages", 0, "envelope", "content")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ((*CONTENT, 0), "x"),
+        ((*CONTENT, 0), {"a": 1}),
+        ((*CONTENT, 0, "type"), ["image"]),
+        ((*CONTENT, 0, "media", "sha256"), {}),
+        ((*CONTENT, 0, "media", "sha256"), []),
+        (("messages", 0, "envelope", "state"), 7),
+        (("messages", 0, "envelope", "role"), "robot"),
+        (("media", 0, "sha256"), {}),
+        (("media", 0, "size_bytes"), "7"),
+        (("uploads", 0, "uploads", 0, "uri"), None),
+        (("uploads", 0, "uploads", 0, "uri"), ""),
+    ],
+    ids=str,
+)
+def test_an_altered_archive_makes_no_thread(
+    make_saver: SaverFactory, calls: Calls, path: tuple[Any, ...], value: Any
+) -> None:
+    saver = make_saver()
+    put(calls, saver)
+    calls.run(saver, "record_upload", "t", URI, data=SOUND)
+    document = altered(json.loads(calls.run(saver, "to_json", "t")), path, value)
+    with pytest.raises(CorruptRecordError):
+        calls.run(saver, "from_json", json.dumps(document), thread_id="u")
+    assert calls.run(saver, "thread_info", "u") is None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any, Final
 
 import msgpack
@@ -18,7 +19,7 @@ from ...errors import (
 from ..codec import ValueCodec
 from ..decoder import Blobs, Decoder
 from ..effects import Batch, Command, MediaGet, MediaPut, Program, Script
-from ..encoder import Encoder, Sink
+from ..encoder import Encoder, NewMedia, Sink
 from ..items import Parsed, Secrets, digest_of, pack
 from ..known import Flats, KnownMessages
 from ..layout import Layout, split_place
@@ -126,8 +127,11 @@ class Core:
         view = self.views.get(thread_id)
         if view is None or view.generation != generation:
             key = self._open_key(sealed_key, thread_id)
-            view = ThreadView(generation, Secrets(key, self.codec.sealer), sealed_key)
-            self.views.put(thread_id, view)
+            made = ThreadView(generation, Secrets(key, self.codec.sealer), sealed_key)
+            if view is not None:
+                made.stood = view.stood  # what was read before a prune is still in use
+            self.views.put(thread_id, made)
+            return made
         return view
 
     def forget(self, thread_id: str) -> None:
@@ -185,10 +189,18 @@ class Core:
             fetched=fetched,
             blobs=self.blobs,
             where=f"thread {thread_id!r}",
-            home=view.generation,
+            home=thread_id.encode(),
         )
 
-    def encoder(self, view: ThreadView, sink: Sink, codec: ValueCodec | None = None) -> Encoder:
+    def encoder(
+        self,
+        view: ThreadView,
+        thread_id: str,
+        sink: Sink,
+        *,
+        codec: ValueCodec | None = None,
+        absent: Container[bytes] = (),
+    ) -> Encoder:
         """Make an encoder for a thread; one with a codec of its own does not rely on what was encoded before."""
         known = view.known if codec is None else KnownMessages()
         return Encoder(
@@ -197,8 +209,9 @@ class Core:
             known=known,
             stored=view.stored,
             sink=sink,
-            home=view.generation,
+            home=thread_id.encode(),
             lost=view.lost,
+            absent=absent,
             away=view.away,
         )
 
@@ -362,6 +375,7 @@ def media_args(core: Core, view: ThreadView, thread_id: str, sink: Sink) -> Prog
 
     One more for media that were lost and are sent anew: what else their records tell, such as uploads, is kept.
     """
+    _find_absent(core, sink)
     stored = {ref: seal_blob(view, ref, media.data) for ref, media in sink.media.items()}
     refs: list[str | None] = [None] * len(stored)
     if core.store is not None and stored:
@@ -382,6 +396,8 @@ def media_args(core: Core, view: ThreadView, thread_id: str, sink: Sink) -> Prog
         )
         records[ref] = seal_media_record(view, ref, {**told.get(ref, {}), **described})
         sink.records.append(described)
+    for ref, absent in sink.absent.items():
+        records.setdefault(ref, seal_media_record(view, ref, absent))
     for report in sink.reports:
         name = b"report" + digest_of(pack(report), view.secrets.key)
         records[name] = seal_media_record(view, name, report)
@@ -389,6 +405,22 @@ def media_args(core: Core, view: ThreadView, thread_id: str, sink: Sink) -> Prog
     large = large_of(own) if core.transactions is not False else {}
     small = {ref: data for ref, data in own.items() if ref not in large}
     return MediaArgs(large, small, records)
+
+
+def _find_absent(core: Core, sink: Sink) -> None:
+    """Send media anew that the thread has lost and this client has still in its cache."""
+    for ref, told in list(sink.absent.items()):
+        data = core.blobs.get(ref)
+        if data is not None:
+            sink.media[ref] = NewMedia(told["mime_type"], data, sha256(data).digest())
+            del sink.absent[ref]
+
+
+def absent_media(core: Core, thread_id: str, refs: Collection[bytes]) -> Program[set[bytes]]:
+    """Say which of these media a thread does not know any more. One call, or none for none."""
+    named = list(refs)
+    known = (yield Batch((Command(("HMGET", core.layout.thread(thread_id)[7], *named)),)))[0] if named else ()
+    return {ref for ref, record in zip(named, known, strict=True) if record is None}
 
 
 def read_record(core: Core, parsed: Parsed, decoder: Decoder) -> CheckpointRecord:

@@ -18,7 +18,7 @@ from ..layout import place as spell_place
 from ..layout import split_place
 from ..records import WriteRecord, load_writes
 from ..sequences import Entry
-from ..view import HeldRecord, ThreadView
+from ..view import HeldRecord, StoodIn, ThreadView
 from .anew import beginning_anew
 from .core import MAX_ATTEMPTS, Core, broken, fetch_missing, open_record, read_record, unpair
 from .turns import Tail, conversation_of, messages_of, only_messages
@@ -151,7 +151,14 @@ def last_turns(
 ) -> Program[tuple[Mapping[str, int], tuple[bytes, ...]]]:
     """Find where the conversation's last turns begin, and the refs whose media are wanted."""
     yield from fetch_missing(core, view, thread_id, refs, decoder, media=False)
-    decoder.final = False
+    wanted = _wanted(core, parsed, refs, decoder, turns)
+    decoder.final = False  # all items are at hand, and no media
+    return wanted
+
+
+def _wanted(
+    core: Core, parsed: Parsed, refs: tuple[bytes, ...], decoder: Decoder, turns: int
+) -> tuple[Mapping[str, int], tuple[bytes, ...]]:
     values = read_record(core, parsed, decoder).values
     sequences = {
         name: decoder.sequenced(entry) if isinstance(entry.wire, list) and len(entry.wire) == 3 else None
@@ -223,6 +230,8 @@ def tuple_of(
         if made is not None and remember:
             view.sequences[ns, channel] = made
     if remember:
+        lacks = decoder.named or decoder.lost
+        view.note_stood(place, stood_in(core, values) if lacks else {})
         view.hold(place, HeldRecord(data, dict(record.versions), record.values))
     pending_writes = [(write.task_id, write.channel, decoder.value(write.entry)) for write in writes]
     view.confirm(decoder.named)
@@ -233,6 +242,12 @@ def tuple_of(
         parent_config=config_of(thread_id, ns, record.parent_id) if record.parent_id else None,
         pending_writes=pending_writes,
     )
+
+
+def stood_in(core: Core, values: Mapping[str, Any]) -> StoodIn:
+    """Find what stands for media in the values of channels, outside of messages."""
+    found = {channel: core.codec.walk.stand_ins(value) for channel, value in values.items()}
+    return {channel: places for channel, places in found.items() if places}
 
 
 def config_of(thread_id: str, checkpoint_ns: str, checkpoint_id: str) -> RunnableConfig:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
@@ -25,6 +25,7 @@ from .core import (
     MAX_ATTEMPTS,
     Core,
     OtherThreadError,
+    absent_media,
     broken,
     media_args,
     open_record,
@@ -35,6 +36,7 @@ from .core import (
     unpair,
 )
 from .large import MediaArgs
+from .read import stood_in
 from .registering import Registering, registered, registering
 from .stops import mark_stop, settle_stop, stopped
 from .turns import Tail, TurnWrite, all_messages, conversation_of, is_list, plan, turn_field
@@ -65,9 +67,10 @@ def put(
     Returns:
         The place of the head before, b"" if there was none.
     """
+    absent: set[bytes] = set()
     for _ in range(MAX_ATTEMPTS):
         view, fresh, parent = yield from _parent(core, thread_id, checkpoint_ns, parent_id)
-        call = _Put(core, view, thread_id, checkpoint_ns, checkpoint, parent_id, codec)
+        call = _Put(core, view, thread_id, checkpoint_ns, checkpoint, parent_id, codec, absent)
         values = call.encode(new_versions, parent)
         turns = None
         if checkpoint_ns == "":
@@ -99,7 +102,7 @@ def put(
                 core.views.stops.pop((thread_id, call.place), None)
                 yield from settle_stop(core, thread_id, call.place)
             return reply[2]  # type: ignore[no-any-return]
-        adopt(core, reply, thread_id, view)
+        absent |= yield from _adopted(core, reply, thread_id, view, call.sink)
     raise _restless(thread_id)
 
 
@@ -121,6 +124,12 @@ def _restless(thread_id: str) -> ConflictError:
         f"thread {thread_id!r} was deleted or pruned {MAX_ATTEMPTS} times during one write. "
         "Nothing was stored; try again."
     )
+
+
+def _adopted(core: Core, reply: list[bytes], thread_id: str, view: ThreadView, sink: Sink) -> Program[set[bytes]]:
+    """Take over an answer as `adopt` does; return the media that the call names and the thread has lost."""
+    adopt(core, reply, thread_id, view)
+    return (yield from absent_media(core, thread_id, sink.stood_for)) if reply[0] == b"lost" else set()
 
 
 def adopt(core: Core, reply: list[bytes], thread_id: str, view: ThreadView) -> None:
@@ -182,6 +191,7 @@ class _Put:
         checkpoint: Checkpoint,
         parent_id: str | None,
         codec: ValueCodec | None,
+        absent: Container[bytes],
     ) -> None:
         self.core = core
         self.view = view
@@ -191,10 +201,11 @@ class _Put:
         self.parent_id = parent_id
         self.place = spell_place(ns, checkpoint["id"])
         self.sink = Sink()
-        self.encoder = core.encoder(view, self.sink, codec)
+        self.encoder = core.encoder(view, thread_id, self.sink, codec=codec, absent=absent)
         self.own_codec = codec is not None
         self.sequences: dict[str, Sequenced] = {}
         self.flats: dict[str, tuple[Flat, list[Entry]]] = {}
+        self.stood: dict[str, Mapping[Any, Any]] = {}
 
     def script(
         self,
@@ -284,13 +295,18 @@ class _Put:
     def encode(self, new_versions: ChannelVersions, parent: HeldRecord | None) -> dict[str, Entry]:
         """Encode the channels; those outside `new_versions` keep what the parent's record names."""
         given = self.checkpoint["channel_values"]
+        stood = self.view.stood.get(spell_place(self.ns, self.parent_id or ""), {})
         values: dict[str, Entry] = {}
         for channel, version in self.checkpoint["channel_versions"].items():
             if channel not in new_versions and parent is not None and parent.versions.get(channel) == version:
                 if channel in parent.values:
                     values[channel] = parent.values[channel]
+                    self.stood[channel] = stood.get(channel, {})
             elif channel in given:
-                values[channel] = self._encode(channel, given[channel])
+                value = self.core.codec.walk.stand_again(given[channel], stood.get(channel, {}))
+                values[channel] = self._encode(channel, value)
+                if self.sink.stood_for:
+                    self.stood.update(stood_in(self.core, {channel: value}))
         return values
 
     def _encode(self, channel: str, value: Any) -> Entry:
@@ -316,6 +332,7 @@ class _Put:
         for channel, (flat, entries) in self.flats.items():
             self.core.flats.put(view.generation, self.ns, channel, flat=flat, entries=entries)
         view.hold(self.place, self.held)
+        view.note_stood(self.place, {channel: places for channel, places in self.stood.items() if places})
         view.heads[self.ns] = max(self.place, head)
         if run_id is not None:
             view.runs.add(run_digest(run_id))
@@ -351,12 +368,16 @@ def put_writes(
         return
     place = spell_place(checkpoint_ns, checkpoint_id)
     stop = checkpoint_ns == "" and stopped(writes)
+    absent: set[bytes] = set()
     for _ in range(MAX_ATTEMPTS):
         view = core.views.get(thread_id)
         fresh = view is None
         view = view or core.fresh_view(thread_id)
         sink = Sink()
-        frames = _frames(core.encoder(view, sink, codec), writes, task_id, task_path)
+        encoder = core.encoder(view, thread_id, sink, codec=codec, absent=absent)
+        stood = view.stood.get(place, {})
+        again = [(name, core.codec.walk.stand_again(value, stood.get(name, {}))) for name, value in writes]
+        frames = _frames(encoder, again, task_id, task_path)
         if stop:
             core.views.note_stop(thread_id, place)
         marked = mark_stop(core, view, thread_id, place, task_id, writes) if stop else None
@@ -382,7 +403,7 @@ def put_writes(
             elif stop:
                 yield from settle_stop(core, thread_id, place)
             return
-        adopt(core, reply, thread_id, view)
+        absent |= yield from _adopted(core, reply, thread_id, view, sink)
     raise _restless(thread_id)
 
 
