@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from ..dialects.pairing import CALL_TYPES
+from ..dialects.links import CALL_TYPES
 from ..dialects.responses_read import lift_items
 from ..envelope.model import Block, MessageEnvelope
 from ..envelope.read import read_message
