@@ -99,7 +99,13 @@ OTHER_ANSWERS: Final = DeclaredLoss(
     kind="dropped",
     when="a response holds several answers (`choices`, `candidates`): the first is read, the others are left out",
 )
-IMPORT_LOSSES: Final = (UNKNOWN_PART, INVALID_ARGUMENTS, REPEATED_KEY, OTHER_ANSWERS)
+SECOND_HISTORY: Final = DeclaredLoss(
+    rule="history",
+    kind="dropped",
+    when="a payload holds another history beside the one that is read (a response beside its request, instructions or "
+    "a list of another dialect): it stands in `settings` as it came",
+)
+IMPORT_LOSSES: Final = (UNKNOWN_PART, INVALID_ARGUMENTS, REPEATED_KEY, OTHER_ANSWERS, SECOND_HISTORY)
 """What any import of a provider's history may report."""
 
 
