@@ -85,8 +85,9 @@ UNKNOWN_PART: Final = DeclaredLoss(
 INVALID_ARGUMENTS: Final = DeclaredLoss(
     rule="arguments",
     kind="unresolved",
-    when="a call's arguments are no JSON object, or hold an integer beyond 64 bits, which no checkpoint can hold; they "
-    "are kept as text, and the call counts as invalid; an `otel` or `langchain` history with such an object is refused",
+    when="a call's arguments are no JSON object, or hold an integer beyond 64 bits or a key with half of a surrogate "
+    "pair, which no checkpoint can hold; they are kept as text, and the call counts as invalid; an `otel` or "
+    "`langchain` history with such an object is refused",
 )
 REPEATED_KEY: Final = DeclaredLoss(
     rule="arguments",
