@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from ..envelope.model import Block, MessageEnvelope
 from .concerns import INVALID_ARGUMENTS, REPEATED_KEY
 from .jsonl import MAX_DEPTH, too_deep
-from .number_limits import BEYOND_64_BITS, INT64
+from .number_limits import BEYOND_64_BITS, BROKEN_KEY, INT64, is_whole
 from .plain_values import is_plain, plain_value
 from .report import Placed, Report
 
@@ -86,11 +86,12 @@ def read_object_call(arguments: Any, *, call_id: Any, name: Any) -> Block:
 
 
 def _no_object(arguments: Any) -> str:
-    """Say why arguments are none; a text of an object with a long integer is told as what it stands for."""
+    """Say why arguments are none; a text of an object that no checkpoint can hold is told as what it stands for."""
     try:
         args = _parse(arguments)
     except (ValueError, RecursionError) as error:
-        return BEYOND_64_BITS if str(error) == BEYOND_64_BITS else f"arguments are a {type(arguments).__name__}"
+        reason = str(error)
+        return reason if reason in (BEYOND_64_BITS, BROKEN_KEY) else f"arguments are a {type(arguments).__name__}"
     return f"arguments are the text of an object of {len(args)} keys, not an object"
 
 
@@ -204,7 +205,7 @@ def _parse(arguments: Any) -> dict[str, Any]:
     if arguments.count("{") + arguments.count("[") > MAX_DEPTH and too_deep(args):
         raise ValueError(f"arguments are nested deeper than {MAX_DEPTH} levels")
     if _SURROGATE.search(arguments) and not _has_plain_keys(args):
-        raise ValueError("arguments have a key with half of a surrogate pair, which no checkpoint can hold")
+        raise ValueError(BROKEN_KEY)
     return args
 
 
@@ -214,16 +215,8 @@ _SURROGATE: Final = re.compile(r"[\ud800-\udfff]|\\u[dD][89abAB]")
 def _has_plain_keys(value: Any) -> bool:
     """True if no key holds half of a surrogate pair."""
     if isinstance(value, dict):
-        return all(map(_is_encodable, value)) and all(map(_has_plain_keys, value.values()))
+        return all(map(is_whole, value)) and all(map(_has_plain_keys, value.values()))
     return all(map(_has_plain_keys, value)) if isinstance(value, list) else True
-
-
-def _is_encodable(key: str) -> bool:
-    try:
-        key.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _refuse(constant: str) -> NoReturn:

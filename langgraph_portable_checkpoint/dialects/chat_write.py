@@ -12,8 +12,8 @@ from .base import is_foreign, native, plain_text, text_and_calls
 from .beside import UNSAID, detail_of, unsaid
 from .chat_hosts import Host
 from .chat_read import API, NAME, REASONING_KEYS
+from .links import CALL_TYPES
 from .media_parts import base64_of, data_url_of
-from .pairing import CALL_TYPES
 from .report import Placed, Report
 
 _FORMATS: Final = {

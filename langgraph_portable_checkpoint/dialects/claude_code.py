@@ -67,10 +67,13 @@ class ClaudeCode:
         DeclaredLoss(rule="CC1", kind="downgraded", when="a repeated key, or a lone surrogate"),
         DeclaredLoss(rule="CC2", kind="dropped", when="lines that are not messages"),
         DeclaredLoss(
-            rule="CC3", kind="dropped", when="side conversations, abandoned branches, what a compaction replaced"
+            rule="CC3",
+            kind="dropped",
+            when="side conversations, abandoned branches, what a compaction replaced, a record whose uuid comes again",
         ),
         DeclaredLoss(rule="CC4", kind="unresolved", when="the path's beginning is not in the file"),
         DeclaredLoss(rule="CC5", kind="dropped", when="records that no model said and no person typed"),
+        DeclaredLoss(rule="CC6", kind="dropped", when="a message has two calls of one id that differ: the first stays"),
     )
 
     def target(self, options: ExportOptions) -> Target:
@@ -121,7 +124,7 @@ def _envelopes(step: Step, options: ImportOptions, report: Report) -> Iterator[M
     problems = Problems(NAME)
     first = step.records[0]
     origin = _origin(first, options)
-    found = read_message(_native(step), f"line {first.line}", origin=origin, problems=problems)
+    found = read_message(_native(step, report), f"line {first.line}", origin=origin, problems=problems)
     if problems.found:
         report.add(
             "CC1",
@@ -147,7 +150,7 @@ def _origin(record: Record, options: ImportOptions) -> Origin:
     return origin
 
 
-def _native(step: Step) -> dict[str, Any]:
+def _native(step: Step, report: Report) -> dict[str, Any]:
     """The native message: the blocks of all its lines in order, a tool_use that is written twice only once."""
     first = step.records[0]
     if first.type == "attachment":
@@ -155,14 +158,16 @@ def _native(step: Step) -> dict[str, Any]:
     if first.type == "user":
         return {"role": "user", "content": first.message.get("content")}
     blocks: list[Any] = []
-    seen: set[str] = set()
+    calls: dict[str, Any] = {}
     for record in step.records:
         content = record.message.get("content")
         for block in content if isinstance(content, list) else [content]:
             call = block.get("id") if isinstance(block, Mapping) and block.get("type") == "tool_use" else None
-            if call is None or str(call) not in seen:
+            if call is None or calls.setdefault(str(call), block) is block:
                 blocks.append(block)
-            seen.add(str(call))
+            elif calls[str(call)] != block:
+                path, detail = f"line {record.line}", f"call {call}"
+                report.add("CC6", "dropped", action="left out a call of an id used before", path=path, detail=detail)
     return {"role": "assistant", "content": blocks}
 
 

@@ -49,6 +49,14 @@ class Record:
         return [item for item in items if isinstance(item, Mapping) and item.get("type") == kind]
 
     @property
+    def said(self) -> tuple[str, Any] | None:
+        """What a person typed or a model said here, and which of the two; None where nobody said anything."""
+        if self.type == "attachment":
+            prompt = queued_prompt(self)
+            return None if prompt is None else ("user", prompt)
+        return (self.type, self.message.get("content")) if self.type in ("user", "assistant") else None
+
+    @property
     def hidden(self) -> bool:
         return bool(self.value.get("isSidechain") or self.value.get("teamName"))
 
@@ -84,7 +92,7 @@ class Session:
 def assemble(lines: Iterable[Line | BadLine]) -> Session:
     """Find the conversation in the lines of one session file."""
     session = Session()
-    records = _records(lines, session)
+    records = _last_of_each_uuid(_records(lines, session), session)
     if not records:
         session.problems.append("no line is a user or assistant message")
         return session
@@ -118,6 +126,19 @@ def _records(lines: Iterable[Line | BadLine], session: Session) -> list[Record]:
         listed = ", ".join(f"{name} {count}" for name, count in sorted(other.items()))
         session.notes.append(Note("CC2", "dropped", None, "left out lines that are not messages", listed))
     return records if any(record.type in ("user", "assistant") for record in records) else []
+
+
+def _last_of_each_uuid(records: Sequence[Record], session: Session) -> list[Record]:
+    """Keep the last record of each uuid, as Claude Code does; one that said something else is told."""
+    by_uuid = {record.uuid: record for record in records}
+    if len(by_uuid) == len(records):
+        return [*records]
+    for record in records:
+        last = by_uuid[record.uuid]
+        if record is not last and record.said and record.said != last.said:
+            why = f"line {last.line} has the same uuid"
+            session.notes.append(Note("CC3", "dropped", record.line, "left out a record", why))
+    return [record for record in records if by_uuid[record.uuid] is record]
 
 
 def _record(line: Line, previous: str | None) -> Record | None:
@@ -202,7 +223,7 @@ def _note_left_out(records: Sequence[Record], placed: set[str], chain: Sequence[
     start = chain[0]
     reasons: dict[str, list[Record]] = defaultdict(list)
     for record in records:
-        if record.uuid not in placed and record.type in ("user", "assistant"):
+        if record.uuid not in placed and record.said:
             reasons[_why_left_out(record, start)].append(record)
     for reason, left in sorted(reasons.items()):
         session.notes.append(Note("CC3", "dropped", left[0].line, f"left out {len(left)} records", reason))

@@ -85,8 +85,9 @@ UNKNOWN_PART: Final = DeclaredLoss(
 INVALID_ARGUMENTS: Final = DeclaredLoss(
     rule="arguments",
     kind="unresolved",
-    when="a call's arguments are no JSON object, or hold an integer beyond 64 bits, which no checkpoint can hold; they "
-    "are kept as text, and the call counts as invalid; an `otel` or `langchain` history with such an object is refused",
+    when="a call's arguments are no JSON object, or hold an integer beyond 64 bits or a key with half of a surrogate "
+    "pair, which no checkpoint can hold; they are kept as text, and the call counts as invalid; an `otel` or "
+    "`langchain` history with such an object is refused",
 )
 REPEATED_KEY: Final = DeclaredLoss(
     rule="arguments",
@@ -99,7 +100,13 @@ OTHER_ANSWERS: Final = DeclaredLoss(
     kind="dropped",
     when="a response holds several answers (`choices`, `candidates`): the first is read, the others are left out",
 )
-IMPORT_LOSSES: Final = (UNKNOWN_PART, INVALID_ARGUMENTS, REPEATED_KEY, OTHER_ANSWERS)
+SECOND_HISTORY: Final = DeclaredLoss(
+    rule="history",
+    kind="dropped",
+    when="a payload holds another history beside the one that is read (a response beside its request, instructions or "
+    "a list of another dialect): it stands in `settings` as it came",
+)
+IMPORT_LOSSES: Final = (UNKNOWN_PART, INVALID_ARGUMENTS, REPEATED_KEY, OTHER_ANSWERS, SECOND_HISTORY)
 """What any import of a provider's history may report."""
 
 

@@ -19,6 +19,7 @@ from ..envelope.read import read_message, read_plain
 from ..errors import DialectError, IncompatibleHistoryError, LossyExportError
 from .arguments import tell_invalid
 from .base import Dialect, ExportOptions, Finding, ImportOptions
+from .history_keys import settings_of
 from .jsonl import mend_surrogates
 from .normalise import normalise, nothing_left
 from .read_types import check_types
@@ -133,12 +134,13 @@ def import_messages(
     tell_unknown(value, envelopes, dialect.name, kinds=kinds, report=report)
     if "invalid_tool_call" in kinds and dialect.name not in _KNOW_INVALID_CALLS:
         tell_invalid(envelopes, report)
+    settings = settings_of(value, dialect.name, report)
     return Imported(
         envelopes=envelopes,
         report=report.losses,
         origin=_origin(envelopes),
         dialect=dialect.name,
-        settings=_settings(value),
+        settings=settings,
     )
 
 
@@ -276,15 +278,3 @@ def _origin(envelopes: Sequence[MessageEnvelope]) -> Origin:
     answers = (envelope for envelope in envelopes if envelope["role"] == "assistant" and "origin" in envelope)
     first = next(answers, envelopes[0] if envelopes else None)
     return first.get("origin", {}) if first else {}
-
-
-_HISTORY_KEYS: Final = frozenset(
-    {"messages", "input", "output", "choices", "contents", "content", "lines"}
-    | {"system", "instructions", "system_instruction", "systemInstruction"}
-)
-
-
-def _settings(value: Any) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        return {}
-    return {key: item for key, item in value.items() if key not in _HISTORY_KEYS}

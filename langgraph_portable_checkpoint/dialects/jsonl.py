@@ -46,8 +46,8 @@ def read_lines(payload: str | bytes | Iterable[Any], *, max_chars: int = MAX_LIN
         payload: The text, its UTF-8 bytes, or an iterable of lines (text, bytes, or objects already read).
         max_chars: Longest line that is parsed; a longer one is a `BadLine`.
     """
-    rows = _split(payload) if isinstance(payload, (str, bytes)) else payload
-    for number, row in enumerate(rows, start=1):
+    written = rows(payload) if isinstance(payload, (str, bytes)) else payload
+    for number, row in enumerate(written, start=1):
         line = _read_row(row, number, max_chars)
         if line is not None:
             yield line
@@ -62,7 +62,7 @@ def first_objects(payload: Any, count: int = 20) -> list[dict[str, Any]]:
     return [line.value for line in islice(read_lines(payload, max_chars=1_000_000), count) if isinstance(line, Line)]
 
 
-def _split(payload: str | bytes) -> Iterator[str | bytes]:
+def rows(payload: str | bytes) -> Iterator[Any]:
     """Yield rows without copying the whole text; only a newline ends a row, as JSON text may hold U+2028."""
     newline: Any = "\n" if isinstance(payload, str) else b"\n"
     start = 0

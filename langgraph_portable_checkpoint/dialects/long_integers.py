@@ -1,7 +1,7 @@
-"""Arguments of calls that hold an integer beyond 64 bits, as objects: spelled as the JSON text that a model wrote.
+"""Arguments of calls that no checkpoint can hold as objects, spelled as the JSON text that a model wrote.
 
-No checkpoint can hold such an integer as a number. As a text its digits stay, and the call is read as an invalid one,
-as a call is whose arguments came as such a text. Whatever else of a message holds one is left as it is.
+They hold an integer beyond 64 bits, or a key with half of a surrogate pair. As a text all of it stays, and the call is
+read as an invalid one, as a call is whose arguments came as such a text. Other objects are left as they are.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
-from .number_limits import BEYOND_64_BITS, unfit
+from .number_limits import BEYOND_64_BITS, BROKEN_KEY, unfit
 
 
 class _Calls(NamedTuple):
@@ -29,14 +29,15 @@ _CALLS: Final[Mapping[str, _Calls]] = {
     "openai-chat": _Calls("arguments", keys=("function", "function_call")),
     "openai-responses": _Calls("arguments", types=("function_call",)),
 }
+_AS_TEXT: Final = (BEYOND_64_BITS, BROKEN_KEY)
 _HOLDERS: Final = frozenset({"content", "parts", "tool_calls"})
 _DEPTH: Final = 3
 """How deep in a message a call may stand: in an object, of an object, of a list."""
 
 
 def with_text_arguments(message: Any, dialect: str) -> Any:
-    """Return a message with the arguments that hold such an integer as texts; the same object where there are none."""
-    if dialect not in _CALLS or unfit(message) != BEYOND_64_BITS:
+    """Return a message with such arguments as texts; the same object where there are none."""
+    if dialect not in _CALLS or unfit(message) not in _AS_TEXT:
         return message
     return _spelled(message, _CALLS[dialect], depth=_DEPTH)
 
@@ -58,7 +59,7 @@ def _spelled(value: Any, calls: _Calls, *, inside: str = "", depth: int) -> Any:
 
 def _with_text(call: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     arguments = call.get(key)
-    if not isinstance(arguments, dict) or unfit(arguments) != BEYOND_64_BITS:
+    if not isinstance(arguments, dict) or unfit(arguments) not in _AS_TEXT:
         return call
     try:
         return {**call, key: json.dumps(arguments, ensure_ascii=False, allow_nan=False)}

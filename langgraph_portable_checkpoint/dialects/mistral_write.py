@@ -10,9 +10,9 @@ from ..envelope.model import Block, MessageEnvelope
 from .arguments import plain_arguments
 from .base import is_foreign, plain_text, text_and_calls
 from .beside import UNSAID, detail_of, unsaid
+from .links import CALL_TYPES
 from .media_parts import base64_of, data_url_of
 from .mistral_read import API, NAME
-from .pairing import CALL_TYPES
 from .reasoning import origin_of
 from .report import LossKind, Placed, Report
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from ..envelope.model import MessageEnvelope
 from .base import Target
 from .ids import NameMap
-from .pairing import CALL_TYPES
+from .links import CALL_TYPES
 from .parts import Parts
 from .report import Placed
 

@@ -20,8 +20,9 @@ from .base import ExportOptions, Target, without_raw
 from .beside import MEDIA_PARTS
 from .concerns import CONCERNS, PROFILE_LOSS, normaliser_losses
 from .ids import IdMap
+from .links import CALL_TYPES
 from .names import name_messages, tell_message_keys
-from .pairing import CALL_TYPES, Paired, pair, quoted, with_content
+from .pairing import Paired, pair, quoted, with_content
 from .parts import UNKNOWN_TOOL, Parts
 from .reasoning import Replay, target_model
 from .report import Placed, Report, Spot

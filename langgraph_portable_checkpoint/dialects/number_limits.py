@@ -1,4 +1,4 @@
-"""Values that a checkpoint and a JSON document can hold, above all numbers. Knows nothing else."""
+"""Values that a checkpoint and a JSON document can hold: numbers and keys above all. Knows nothing else."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ INT64: Final = range(-(2**63), 2**64)
 """What msgpack's integers hold, signed and unsigned."""
 NOT_FINITE: Final = "holds NaN or an infinity, which is not JSON"
 BEYOND_64_BITS: Final = "holds an integer beyond 64 bits, which no checkpoint can hold"
+BROKEN_KEY: Final = "has a key with half of a surrogate pair, which no checkpoint can hold"
 
 
 LEAVES: Final = frozenset({str, bool, type(None)})
@@ -19,12 +20,12 @@ LEAVES: Final = frozenset({str, bool, type(None)})
 def made_of_json(value: Any, depth: int) -> bool:
     """True for what is made of JSON's own types, within limits, nested at most `depth` deep; False says nothing.
 
-    One function, since it sees every value of an import.
+    Keys are plain if they are ASCII, as those of providers are. One function, since it sees every value of an import.
     """
     kind = type(value)
     if kind is dict:
         for key in value:
-            if type(key) is not str:
+            if type(key) is not str or not key.isascii():
                 return False
         items: Iterable[Any] = value.values()
     elif kind is list:
@@ -42,9 +43,9 @@ def made_of_json(value: Any, depth: int) -> bool:
 
 
 def unfit(value: Any) -> str:
-    """Say why no checkpoint or request can hold a value: long integers, NaN, infinities; "" if it can. No recursion.
+    """Say why no checkpoint or request can hold a value: long integers, NaN, infinities, broken keys; "" if it can.
 
-    Each container is looked at once, so that one that holds itself has an end.
+    No recursion, and each container is looked at once, so that one that holds itself has an end.
     """
     left = [value]
     seen: set[int] = set()
@@ -55,9 +56,22 @@ def unfit(value: Any) -> str:
         if isinstance(one, (dict, list, tuple)):
             if id(one) not in seen:
                 seen.add(id(one))
+                if isinstance(one, dict) and not all(map(is_whole, one)):
+                    return BROKEN_KEY
                 left.extend(one.values() if isinstance(one, dict) else one)
         elif isinstance(one, int) and one not in INT64:
             return BEYOND_64_BITS
         elif isinstance(one, float) and not isfinite(one):
             return NOT_FINITE
     return ""
+
+
+def is_whole(key: object) -> bool:
+    """True if a key holds no half of a surrogate pair; keys that are no texts are for others to refuse."""
+    if not isinstance(key, str) or key.isascii():
+        return True
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

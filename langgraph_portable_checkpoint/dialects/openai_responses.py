@@ -150,6 +150,9 @@ class OpenAIResponses:
         reader = ItemReader(_origin(payload, options), problems)
         if isinstance(payload, Mapping) and isinstance(payload.get("instructions"), str):
             reader.envelopes.append(_instructions(payload["instructions"], reader.origin))
+        elif isinstance(payload, Mapping) and isinstance(payload.get("instructions"), list):
+            for at, native in enumerate(payload["instructions"]):
+                reader.read(native, f"instructions[{at}]")
         for at, native in enumerate(natives):
             reader.read(native, f"{root}[{at}]")
         problems.raise_if_any()

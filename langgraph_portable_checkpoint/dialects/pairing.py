@@ -1,7 +1,6 @@
-"""Which result belongs to which call, and what becomes of calls and results that are alone.
+"""What becomes of calls and results that are alone, late or out of order.
 
-Pure functions over placed envelopes. Calls are told apart by occurrence, never by id alone: an id may come back in a
-later turn. A result goes to the latest message with an unanswered call of its id, and there to the first such call.
+Pure functions over placed envelopes; which result belongs to which call is for `links.py` to say.
 """
 
 from __future__ import annotations
@@ -13,91 +12,10 @@ from typing import Final
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import IncompatibleHistoryError
 from .base import ExportOptions, Target
+from .links import CALL_TYPES, Call, Links, link
 from .report import Placed, Report, Spot
 
-CALL_TYPES: Final = ("tool_call", "invalid_tool_call")
 NO_RESULT: Final = "No result was recorded for this call: the run stopped before the tool answered."
-
-
-@dataclass(eq=False)
-class Call:
-    """One client tool call: its message and block position, and the position of its result, None while unanswered."""
-
-    message: int
-    block: int
-    id: str | None
-    name: str | None
-    invalid: bool
-    result: int | None = None
-
-
-@dataclass
-class Links:
-    """All calls in order, and the positions of results that belong to none or to an answered one."""
-
-    calls: list[Call] = field(default_factory=list)
-    orphans: list[int] = field(default_factory=list)
-    duplicates: list[int] = field(default_factory=list)
-    _by_id: dict[str | None, list[Call]] = field(default_factory=dict)
-
-    def add_calls(self, position: int, envelope: MessageEnvelope) -> None:
-        """Register the calls of an assistant message."""
-        for at, block in enumerate(envelope["content"]):
-            if block["type"] in CALL_TYPES:
-                invalid = block["type"] == "invalid_tool_call"
-                call = Call(position, at, block.get("id") or None, block.get("name"), invalid)
-                self.calls.append(call)
-                self._by_id.setdefault(call.id, []).append(call)
-
-    def add_result(self, position: int, envelope: MessageEnvelope) -> None:
-        """Give a tool message to its call."""
-        call_id = envelope.get("tool_call_id") or None
-        known = self._by_id.get(call_id, ()) if call_id is not None else self._unnamed(envelope.get("name"))
-        call = _first_open(known)
-        if call is not None:
-            call.result = position
-        elif known and call_id is not None:
-            self.duplicates.append(position)
-        else:
-            self.orphans.append(position)
-
-    def _unnamed(self, name: str | None) -> Sequence[Call]:
-        """Calls that a result without id may answer: those of its tool, the latest message's."""
-        if not self.calls:
-            return ()
-        latest = self.calls[-1].message
-        found = []
-        for call in reversed(self.calls):
-            if call.message != latest:
-                break
-            if name is None or call.name is None or call.name == name:
-                found.append(call)
-        return found[::-1]
-
-
-def _first_open(calls: Sequence[Call]) -> Call | None:
-    """Return the first unanswered call of the latest message that has one. Looks only as far back as it must."""
-    found: Call | None = None
-    for call in reversed(calls):
-        if found is not None and call.message != found.message:
-            break
-        if call.result is None:
-            found = call
-        elif found is None and call.message != calls[-1].message:
-            break
-    return found
-
-
-def link(conversation: Sequence[Placed]) -> Links:
-    """Pair calls and results of a conversation. O(messages + calls)."""
-    links = Links()
-    for position, placed in enumerate(conversation):
-        role = placed.envelope["role"]
-        if role == "assistant":
-            links.add_calls(position, placed.envelope)
-        elif role == "tool":
-            links.add_result(position, placed.envelope)
-    return links
 
 
 @dataclass

@@ -16,9 +16,10 @@ from .arguments import is_sendable, settled_call
 from .base import ExportOptions, Target, without_raw
 from .beside import MEDIA_PARTS, says_more
 from .ids import NameMap
+from .links import CALL_TYPES
 from .media_parts import MediaFitter, placeholder
 from .native_parts import CONTENT_DOCUMENT, MARKERS, kind_of, neutral_form, told_text
-from .pairing import CALL_TYPES, with_content
+from .pairing import with_content
 from .plain_values import told_as_text
 from .reasoning import Replay, origin_of
 from .report import LossKind, Placed, Report, Spot

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..errors import MalformedHistoryError
 from .long_integers import with_text_arguments
-from .number_limits import BEYOND_64_BITS, INT64, LEAVES, NOT_FINITE, made_of_json
+from .number_limits import BEYOND_64_BITS, BROKEN_KEY, INT64, LEAVES, NOT_FINITE, is_whole, made_of_json
 
 MAX_DEPTH: Final = 200
 
@@ -90,6 +90,8 @@ def _not_plain(value: Any, depth: int) -> str:
     if isinstance(value, dict):
         if not _has_text_keys(value):
             return "has a key that is not a text"
+        if not all(map(is_whole, value)):
+            return BROKEN_KEY
         return _not_plain_within(value.values(), depth - 1)
     if isinstance(value, (list, tuple)):
         return _not_plain_within(value, depth - 1)

@@ -185,7 +185,7 @@ class Imported:
         envelopes: The history as message envelopes, with raw content in memory.
         report: What could not be taken over, and repairs made while reading.
         origin: Provider, model and API of the payload, as far as known.
-        settings: Keys of the payload that are no part of the history (tools, temperature), verbatim.
+        settings: Keys of the payload that were not read as its history (tools, temperature), verbatim.
         dialect: Name of the dialect that read the payload.
     """
 

@@ -2,8 +2,8 @@
 
 The messages are read by the dialect that they are of, found from `provider` or from the messages themselves (versions
 1 and 2 name no provider). A `$media:<ref>` marker counts only where the envelope's own media table lists the ref: the
-part then becomes a media reference, or gets the bytes that the table holds. The question of an interrupted turn is not
-in the history, and is told.
+part then becomes a media reference, or gets the bytes that the table holds. Any other is data, and told, as is the
+question of an interrupted turn, which is not in the history.
 
 Source: "History and Checkpointing" of the toolkit that writes them: envelope, media table, interrupted turn.
 """
@@ -11,6 +11,7 @@ Source: "History and Checkpointing" of the toolkit that writes them: envelope, m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn, cast
 
 from ..envelope.model import Block, MessageEnvelope
@@ -32,6 +33,10 @@ INNER: Final[Mapping[str, tuple[str, str | None]]] = {
 }
 """Dialect and profile by the provider that an envelope names."""
 _NATIVE: Final = ("anthropic", "openai-responses", "google", "openai-chat", "bedrock", "mistral")
+_OWN_KEYS: Final = frozenset({"metadata", "media", "media_policy", "media_report", "toolkit_version"})
+_KEYS: Final = frozenset({"version", "messages", "provider", "model"})
+"""What the envelopes of the first versions hold at least; no provider's request has a version."""
+_NATIVE_BLOCKS: Final = ("non_standard", "server_tool_call", "server_tool_result")
 _SOURCE: Final = "History and Checkpointing"
 
 
@@ -55,7 +60,11 @@ class SessionEnvelope:
         Field(neutral="base64 beside file_id", native="media table entry with uri and data"),
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
-        DeclaredLoss(rule="S2", kind="unresolved", when="media whose bytes are in the session's store"),
+        DeclaredLoss(
+            rule="S2",
+            kind="unresolved",
+            when="media whose bytes are in the session's store, or whose marker the media table does not list",
+        ),
         DeclaredLoss(rule="S3", kind="unresolved", when="an interrupted turn's question waits to be sent again"),
     )
 
@@ -84,15 +93,14 @@ class SessionEnvelope:
         problems.raise_if_any()
         found = _read(envelope, options, report)
         _tell_interrupted(envelope, report)
-        table = _media_table(envelope)
-        return [_with_media(one, table, report) for one in found]
+        filling = _Filling(_media_table(envelope), report)
+        return [filling.message(one, at) for at, one in enumerate(found)]
 
     def recognises(self, payload: Any) -> float:
         """A version and messages beside the session's own keys."""
         if not isinstance(payload, Mapping) or not isinstance(payload.get("messages"), list):
             return 0.0
-        own = [key for key in ("metadata", "media_policy", "toolkit_version", "media_report") if key in payload]
-        return 0.98 if own and "version" in payload else 0.0
+        return 0.98 if "version" in payload and (payload.keys() <= _KEYS or payload.keys() & _OWN_KEYS) else 0.0
 
     def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
         """Return what an import would refuse or report, as findings."""
@@ -167,40 +175,78 @@ def _media_table(envelope: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return found | {str(entry[key]): entry for entry in known for key in ("ref", "uri") if entry.get(key)}
 
 
-def _with_media(envelope: MessageEnvelope, table: Mapping[str, Mapping[str, Any]], report: Report) -> MessageEnvelope:
-    content = [_resolved(block, table, report) for block in envelope["content"]]
-    if all(new is old for new, old in zip(content, envelope["content"], strict=True)):
-        return envelope
-    changed: MessageEnvelope = {**envelope, "content": content}
-    changed.pop("raw_content", None)
-    return changed
+@dataclass(frozen=True)
+class _Filling:
+    """Puts what the media table holds in the place of its markers, and tells of each that stays."""
 
+    table: Mapping[str, Mapping[str, Any]]
+    report: Report
 
-def _resolved(block: Block, table: Mapping[str, Mapping[str, Any]], report: Report) -> Block:
-    ref = _ref(block)
-    entry = table.get(ref) if ref else None
-    if entry is not None:
+    def message(self, envelope: MessageEnvelope, index: int) -> MessageEnvelope:
+        """Return the message with its media."""
+        content = [self._block(block, Placed(envelope, index), at) for at, block in enumerate(envelope["content"])]
+        if all(new is old for new, old in zip(content, envelope["content"], strict=True)):
+            return envelope
+        changed: MessageEnvelope = {**envelope, "content": content}
+        changed.pop("raw_content", None)
+        return changed
+
+    def _block(self, block: Block, placed: Placed, at: int) -> Block:
+        refs = [ref for ref in (_ref(block.get(key)) for key in ("base64", "url")) if ref is not None]
+        if refs:
+            return self._medium(block, refs[0], placed, at)
+        entry = self.table.get(str(block.get("file_id") or block.get("url") or ""))
+        if entry is not None and isinstance(entry.get("data"), str) and "base64" not in block:
+            return {**block, "base64": entry["data"]}
+        return self._native(block, placed, at) if block["type"] in _NATIVE_BLOCKS else block
+
+    def _medium(self, block: Block, ref: str, placed: Placed, at: int) -> Block:
+        """Give a part its bytes, or the reference to them."""
+        entry = self.table.get(ref)
+        if entry is None:
+            self._tell("kept a part whose marker the media table does not list", ref, placed, at)
+            return block
         kept: Any = {key: value for key, value in block.items() if key not in ("raw", "base64", "url")}
         if "mime_type" not in kept and isinstance(entry.get("mime_type"), str):
             kept["mime_type"] = entry["mime_type"]
         if isinstance(entry.get("data"), str):
             return cast(Block, {**kept, "base64": entry["data"]})
-        report.add(
-            "S2", "unresolved", action="kept a part as a reference to the session's store", detail=str(ref)[:100]
-        )
+        self._tell("kept a part as a reference to the session's store", ref, placed, at)
         kept["media"] = {key: entry[key] for key in ("ref", "sha256", "mime_type", "size") if key in entry}
         return cast(Block, kept)
-    entry = table.get(str(block.get("file_id") or block.get("url") or ""))
-    if entry is not None and isinstance(entry.get("data"), str) and "base64" not in block:
-        return {**block, "base64": entry["data"]}
-    return block
+
+    def _native(self, block: Block, placed: Placed, at: int) -> Block:
+        """Fill in markers inside an item that only its provider knows."""
+        left: set[str] = set()
+        filled = {key: self._filled(block[key], left) for key in ("value", "raw", "output") if key in block}
+        for ref in sorted(left):
+            self._tell("kept an item with a marker in it, whose bytes are not in the media table", ref, placed, at)
+        return cast(Block, {**block, **filled}) if any(filled[key] is not block[key] for key in filled) else block
+
+    def _filled(self, value: Any, left: set[str]) -> Any:
+        if isinstance(value, (dict, Mapping)):
+            found = {key: item if key == "text" else self._filled(item, left) for key, item in value.items()}
+            return found if any(found[key] is not value[key] for key in found) else value
+        if isinstance(value, list):
+            items = [self._filled(item, left) for item in value]
+            return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+        ref = _ref(value)
+        if ref is None:
+            return value
+        data = self.table.get(ref, {}).get("data")
+        if isinstance(data, str):
+            return value.replace(MARKER + ref, data)
+        left.add(ref)
+        return value
+
+    def _tell(self, action: str, ref: str, placed: Placed, at: int) -> None:
+        self.report.add("S2", "unresolved", action=action, at=placed, path=f"content[{at}]", detail=ref[:100])
 
 
-def _ref(block: Block) -> str | None:
+def _ref(value: Any) -> str | None:
     """The ref of a marker that stands where the bytes did, alone or behind a data URL's head."""
-    for value in (block.get("base64"), block.get("url")):
-        if isinstance(value, str) and value.startswith(MARKER):
-            return value.removeprefix(MARKER)
-        if isinstance(value, str) and value.startswith("data:") and f";base64,{MARKER}" in value[:300]:
-            return value.partition(f";base64,{MARKER}")[2]
+    if isinstance(value, str) and value.startswith(MARKER):
+        return value.removeprefix(MARKER)
+    if isinstance(value, str) and value.startswith("data:") and f";base64,{MARKER}" in value[:300]:
+        return value.partition(f";base64,{MARKER}")[2]
     return None

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import islice
 from typing import Any, Final, NoReturn
 
 from ..errors import MalformedHistoryError
+from .jsonl import rows
 from .report import Report
 
 MAX_CHARS: Final = 512 * 1024 * 1024
 _LONE: Final = re.compile("[\ud800-\udfff]")
+_FIRST_ROWS: Final = 100
+"""Among how many rows of a text that is no document one must be a JSON object for it to be line-delimited JSON."""
 _ESCAPED: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -37,12 +41,10 @@ def read_payload(payload: Any, dialect: str, *, report: Report) -> Any:
         raise MalformedHistoryError(dialect, [f"the text has more than {MAX_CHARS} characters"])
     try:
         value = json.loads(payload, object_pairs_hook=_unique, parse_constant=_refuse)
-    except _Refused as error:
-        raise MalformedHistoryError(dialect, [str(error)]) from None
-    except RecursionError:
-        raise MalformedHistoryError(dialect, ["the JSON is nested too deeply"]) from None
-    except ValueError as error:
-        return _lines_or_raise(payload, dialect, error)
+    except (ValueError, RecursionError) as error:
+        if _holds_lines(payload):
+            return payload
+        raise MalformedHistoryError(dialect, [_reason(error)]) from None
     return _mend(value, report) if _ESCAPED.search(payload) or not payload.isascii() else value
 
 
@@ -53,16 +55,32 @@ def _decoded(payload: bytes, dialect: str) -> str:
         raise MalformedHistoryError(dialect, [f"byte {error.start} is not UTF-8"]) from None
 
 
-def _lines_or_raise(payload: str, dialect: str, error: ValueError) -> str:
-    """Return a text whose first line is a JSON document of its own; else the error counts."""
-    first = payload.lstrip().partition("\n")[0]
+def _holds_lines(payload: str) -> bool:
+    """Tell line-delimited JSON, some of whose lines may be cut or no JSON, from a document that is broken."""
+    first, *more = [row for row in islice(rows(payload.lstrip()), _FIRST_ROWS) if row.strip()] or [""]
+    if not more:
+        return False
+    if _is_json(first, (dict, list)):
+        return True
+    goes_on = any(row.rstrip().endswith(("[", "{", ",")) for row in (first, *more[:-1]))
+    return not goes_on and any(row.startswith("{") and _is_json(row, dict) for row in more)
+
+
+def _is_json(row: str, kind: type | tuple[type, ...]) -> bool:
     try:
-        json.loads(first)
-    except (ValueError, RecursionError):
-        where = f"line {error.lineno} column {error.colno}: " if isinstance(error, json.JSONDecodeError) else ""
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        raise MalformedHistoryError(dialect, [f"{where}{reason}"]) from None
-    return payload
+        return isinstance(json.loads(row), kind)
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
+
+
+def _reason(error: ValueError | RecursionError) -> str:
+    if isinstance(error, RecursionError):
+        return "the JSON is nested too deeply"
+    if isinstance(error, json.JSONDecodeError):
+        return f"line {error.lineno} column {error.colno}: {error.msg}"
+    return str(error)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from ..dialects.pairing import CALL_TYPES
+from ..dialects.links import CALL_TYPES
 from ..dialects.responses_read import lift_items
 from ..envelope.model import Block, MessageEnvelope
 from ..envelope.read import read_message
@@ -25,8 +25,8 @@ from ..saver import PortableRedisSaver
 from ..storage.programs import reading
 from ..storage.programs.spoken import spoken_at
 from .steps import Ask, Moves, Run, drive
+from .unfinished import finished_tasks, results, waits
 
-INTERRUPT: Final = "__interrupt__"
 RECOVERED: Final = "recovered"
 Messages = list[BaseMessage | MessageEnvelope]
 
@@ -41,11 +41,17 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
-    """The conversation of one checkpoint, whether the run waits there, and the checkpoint before."""
+    """The conversation of one checkpoint, whether the run waits there, and the checkpoint before.
+
+    `results` are those of calls whose tasks have finished while others of their step have not. `whole` is False where
+    such results were not looked for.
+    """
 
     messages: Messages
     waits: bool
     parent: RunnableConfig | None
+    results: Sequence[BaseMessage | MessageEnvelope] = ()
+    whole: bool = True
 
 
 _Read = Callable[[Any, RunnableConfig, str | None], Moves[_Snapshot]]
@@ -78,10 +84,10 @@ def conversation(
     if isinstance(_saver_of(source), PortableRedisSaver):
         read = _read_without_media if not read_media else _read_spoken if _saver_of(source) is source else _read_state
     head = yield from read(source, config, channel)
-    pending = _dangling(head.messages) if head.waits else frozenset()
-    if full:
-        return Found((yield from _recovered(source, head, channel, read)), pending)
-    return Found(head.messages, pending)
+    answered = {_field(message, "tool_call_id") for message in head.results}
+    pending = frozenset(call for call in _open_calls(head.messages) if head.waits and call and call not in answered)
+    messages = (yield from _recovered(source, head, channel, read)) if full else head.messages
+    return Found([*messages, *head.results], pending)
 
 
 def _saver_of(source: Any) -> Any:
@@ -105,10 +111,12 @@ def _read(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Sn
         found = yield Ask(source, "get_tuple", (config,))
         if found is None:
             raise _absent(config)
-        waits = any(name == INTERRUPT for _, name, _ in found.pending_writes or ())
+        writes, live = found.pending_writes or (), _is_head(config)
         known = found.checkpoint["channel_versions"]
-        messages = _messages_of(found.checkpoint["channel_values"], channel, known=known)
-        return _Snapshot(messages, waits, found.parent_config)
+        name, messages = _messages_of(found.checkpoint["channel_values"], channel, known=known)
+        made = results(writes, name, _open_calls(messages)) if live else ()
+        asks = waits([(task, written) for task, written, _ in writes], live=live)
+        return _Snapshot(messages, asks, found.parent_config, made)
     if not hasattr(source, "get_state") and not hasattr(source, "aget_state"):
         raise TypeError(
             f"source is a {type(source).__name__}, neither a checkpointer nor a compiled graph; "
@@ -117,9 +125,14 @@ def _read(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Sn
     state = yield Ask(source, "get_state", (config,))
     if state.metadata is None and not state.values:
         raise _absent(config)
-    waits = bool(state.interrupts) or _stands_at_breakpoint(source, state.next)
-    messages = _messages_of(state.values, channel, known=getattr(source, "channels", ()))
-    return _Snapshot(messages, waits, state.parent_config)
+    asks = bool(state.interrupts) or _stands_at_breakpoint(source, state.next)
+    _, messages = _messages_of(state.values, channel, known=getattr(source, "channels", ()))
+    return _Snapshot(messages, asks, state.parent_config)
+
+
+def _is_head(config: RunnableConfig) -> bool:
+    """Tell whether a read is of a thread as it stands; one that names a checkpoint is of that step as it was."""
+    return "checkpoint_id" not in config["configurable"]
 
 
 def _read_spoken(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Snapshot]:
@@ -127,14 +140,14 @@ def _read_spoken(source: Any, config: RunnableConfig, channel: str | None) -> Mo
     kind = type(source)
     ours = kind.get_tuple is PortableRedisSaver.get_tuple and kind.aget_tuple is PortableRedisSaver.aget_tuple
     found = (yield from _spoken(source, config, channel, media=True)) if ours else None
-    return (yield from _read_state(source, config, channel)) if found is None else found
+    return found if found is not None and found.whole else (yield from _read_state(source, config, channel))
 
 
 def _read_state(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Snapshot]:
     """Read from a graph whose checkpointer is ours, or from the checkpointer as from any other."""
     read = yield from _read(source, config, channel)
     messages = yield from _with_lost_media(source, config, read.messages, channel=channel)
-    return replace(read, messages=messages)
+    return replace(read, messages=messages, results=[_referring(message) for message in read.results])
 
 
 def _spoken(
@@ -153,7 +166,9 @@ def _spoken(
         message if isinstance(message, BaseMessage) else lift_items(message)
         for message in cast(Messages, found.messages)
     ]
-    return _Snapshot(messages, INTERRUPT in found.written, parent)
+    live = _is_head(config)
+    whole = not (live and finished_tasks(found.written))
+    return _Snapshot(messages, waits(found.written, live=live), parent, whole=whole)
 
 
 def _stands_at_breakpoint(graph: Any, upcoming: Sequence[str]) -> bool:
@@ -169,9 +184,10 @@ def _read_without_media(source: Any, config: RunnableConfig, channel: str | None
     named = config["configurable"]
     saver = _saver_of(source)
     found = yield from _spoken(saver, config, channel, media=False)
-    if source is saver and found is not None:
+    if source is saver and found is not None and found.whole:
         return found
     told = yield from _read(source, {"configurable": {**named, "media": "none"}}, channel)
+    told = replace(told, results=[_referring(message) for message in told.results])
     if found is not None and len(found.messages) == len(told.messages):
         return replace(told, messages=found.messages)
     return replace(told, messages=[_referring(message) for message in told.messages])
@@ -252,8 +268,8 @@ _INNER: Final = ("__", "branch:")
 """How the channels begin that LangGraph makes for itself."""
 
 
-def _messages_of(values: Any, channel: str | None, *, known: Iterable[str]) -> Messages:
-    """Return a channel's messages; `known` names channels that may have no value yet."""
+def _messages_of(values: Any, channel: str | None, *, known: Iterable[str]) -> tuple[str | None, Messages]:
+    """Return a channel's name and messages; `known` names channels that may have no value yet."""
     if not isinstance(values, dict):
         values = {_ROOT: values}
     every = dict.fromkeys([*values, *known])
@@ -263,7 +279,7 @@ def _messages_of(values: Any, channel: str | None, *, known: Iterable[str]) -> M
     for name in names:
         value = values.get(name)
         if isinstance(value, list) and value and all(isinstance(message, BaseMessage) for message in value):
-            return list(value)
+            return name, list(value)
     meant = values.get(channel or "messages")
     if meant:
         raise IncompatibleHistoryError(
@@ -271,7 +287,7 @@ def _messages_of(values: Any, channel: str | None, *, known: Iterable[str]) -> M
             turn=None,
             fix="Name the conversation's channel (channel=...), or turn its entries into LangChain messages first.",
         )
-    return []
+    return None, []
 
 
 def _other(value: Any) -> str:
@@ -281,14 +297,15 @@ def _other(value: Any) -> str:
     return f"values of type {', '.join(sorted(kinds))}"
 
 
-def _dangling(messages: Sequence[BaseMessage | MessageEnvelope]) -> frozenset[str]:
-    """Name the calls of the last answer that nothing has answered."""
-    answered = {_field(message, "tool_call_id") for message in messages}
+def _open_calls(messages: Sequence[BaseMessage | MessageEnvelope]) -> list[str | None]:
+    """Name the calls of the last answer that no message behind it answers."""
+    answered: set[Any] = set()
     for message in reversed(messages):
         calls = _call_ids(message)
         if calls:
-            return frozenset(call for call in calls if call and call not in answered)
-    return frozenset()
+            return [call for call in calls if call not in answered]
+        answered.add(_field(message, "tool_call_id"))
+    return []
 
 
 def _field(message: BaseMessage | MessageEnvelope, name: str) -> Any:

@@ -142,6 +142,36 @@ def test_an_abandoned_branch_is_left_out_and_told() -> None:
     assert [(loss.rule, loss.kind, loss.detail) for loss in losses] == [("CC3", "dropped", "an abandoned branch")]
 
 
+def test_what_was_typed_on_an_abandoned_branch_while_the_model_worked_is_told() -> None:
+    prompt = {"type": "queued_command", "prompt": "and this"}
+    typed = {"type": "attachment", "uuid": "q", "parentUuid": "u1", "attachment": prompt}
+    _, losses = read([said("u1", None, "first"), typed, said("u2", None, "second")])
+    assert [(loss.rule, loss.action) for loss in losses] == [("CC3", "left out 2 records")]
+
+
+@pytest.mark.parametrize("again", [said("u", None, "second"), answered("u", None, "m", text("second"))])
+def test_of_records_with_one_uuid_the_last_is_read_and_the_others_are_told(again: dict[str, Any]) -> None:
+    envelopes, losses = read([said("u", None, "first"), again, answered("a", "u", "n", text("ok"))])
+    assert shape(envelopes) == [(again["type"], ["second"]), ("assistant", ["ok"])]
+    assert [(loss.rule, loss.kind, loss.path) for loss in losses] == [("CC3", "dropped", "line 1")]
+    assert losses[0].detail == "line 2 has the same uuid"
+
+
+def test_a_record_that_is_written_twice_is_no_loss() -> None:
+    envelopes, losses = read([said("u", None, "q"), said("u", None, "q"), answered("a", "u", "m", text("ok"))])
+    assert (shape(envelopes), losses) == ([("user", ["q"]), ("assistant", ["ok"])], [])
+
+
+def test_two_calls_of_one_id_in_a_message_are_one_and_told_if_they_differ() -> None:
+    other = {**use("t"), "name": "Write"}
+    lines = [said("u", None, "q"), answered("a", "u", "m", use("t")), answered("b", "a", "m", use("t"), other)]
+    envelopes, losses = read(lines)
+    assert [block["name"] for block in envelopes[1]["content"]] == ["Read"]
+    assert [(loss.rule, loss.kind, loss.path, loss.detail) for loss in losses] == [
+        ("CC6", "dropped", "line 3", "call t")
+    ]
+
+
 def test_a_compaction_starts_anew_and_says_what_it_replaced() -> None:
     boundary = {
         "type": "system",

@@ -87,6 +87,7 @@ NEVER = {(name, "media", kind) for name in ("otel", "langchain") for kind in ("p
 """Neutral dialects take any medium, and miss only bytes that are not at hand."""
 
 LINE = '{"role": "user", "content": "hi", "tool_calls": null, "tool_results": null'
+_USE = {"type": "tool_use", "id": "t", "input": {}}
 CODEX = '{"type": "response_item", "payload": {"type": "message", "role": "user", "content": "hi"}}'
 SAID = '{"type": "user", "uuid": "u", "parentUuid": null, "message": {"role": "user", "content": "hi"}}'
 IMPORTS: dict[tuple[str, str, str], Any] = {
@@ -102,6 +103,15 @@ IMPORTS: dict[tuple[str, str, str], Any] = {
     ("claude-code", "CC3", "dropped"): SAID.replace('"u"', '"v"') + "\n" + SAID,
     ("claude-code", "CC4", "unresolved"): SAID.replace("null", '"gone"'),
     ("claude-code", "CC5", "dropped"): '{"type": "system", "uuid": "s"}\n' + SAID.replace("null", '"s"'),
+    ("claude-code", "CC6", "dropped"): [
+        {
+            "type": "assistant",
+            "uuid": str(at),
+            "parentUuid": at and str(at - 1),
+            "message": {"id": "m", "role": "assistant", "content": [_USE | {"name": str(at)}]},
+        }
+        for at in range(2)
+    ],
     ("codex", "CX1", "dropped"): CODEX + "\n{",
     ("codex", "CX1", "downgraded"): CODEX.replace('"hi"', '"\\ud800"'),
     ("codex", "CX2", "dropped"): CODEX + '\n{"type": "event_msg", "payload": {}}',

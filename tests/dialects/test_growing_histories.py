@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages
-from langgraph_portable_checkpoint.dialects.pairing import link
+from langgraph_portable_checkpoint.dialects.links import link
 from langgraph_portable_checkpoint.dialects.registry import bundled_names, get_dialect
 from langgraph_portable_checkpoint.dialects.selection import place
 from langgraph_portable_checkpoint.errors import IncompatibleHistoryError

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from langgraph_portable_checkpoint.dialects.export import export_messages, lint
-from langgraph_portable_checkpoint.dialects.pairing import link
+from langgraph_portable_checkpoint.dialects.links import link
 from langgraph_portable_checkpoint.dialects.selection import place
 from langgraph_portable_checkpoint.errors import IncompatibleHistoryError
 from tests.dialects.histories import assistant, call, result, user
@@ -131,6 +132,57 @@ def test_calls_and_results_without_ids_are_matched_by_tool() -> None:
     }
 
 
+def answers(history: list[Any]) -> dict[str, str]:
+    """What each call of the first answer was answered with, by the place that it named."""
+    messages = export_messages(history, "openai-chat").payload["messages"]
+    said = {one["tool_call_id"]: one["content"] for one in messages if one["role"] == "tool"}
+    calls = [one for message in messages for one in message.get("tool_calls") or ()]
+    return {json.loads(one["function"]["arguments"])["of"]: said[one["id"]] for one in calls}
+
+
+WEATHER, TIME = {"name": "weather", "of": "weather"}, {"name": "time", "of": "time"}
+
+
+@pytest.mark.parametrize(
+    ("calls", "results"),
+    [
+        ([call("a", **WEATHER), call(None, **TIME)], [result(None, "time"), result("a", "weather")]),
+        ([call("a", **WEATHER), call("", **TIME)], [result("", "time"), result("a", "weather")]),
+        ([call(None, **WEATHER), call("b", **TIME)], [result("b", "time"), result(None, "weather")]),
+        ([call(None, **WEATHER), call(None, **TIME)], [result(None, "time"), result(None, "weather", name="weather")]),
+        ([call("x", **WEATHER), call("x", **TIME)], [result("x", "time"), result("x", "weather", name="weather")]),
+        ([call("x", **WEATHER), call("x", **TIME)], [result("x", "time", name="time"), result("x", "weather")]),
+        ([call("a", **WEATHER), call("b", **TIME)], [result(None, "weather"), result(None, "time")]),
+    ],
+)
+def test_ids_and_names_are_matched_before_order(calls: list[Any], results: list[Any]) -> None:
+    found = answers([user("hi"), assistant(*calls), *results, assistant("ok")])
+    assert found == {"weather": "weather", "time": "time"}
+
+
+def test_a_lone_result_without_id_answers_the_call_without_id() -> None:
+    history = [user("hi"), assistant(call("a", **WEATHER), call(None, **TIME)), result(None, "time"), assistant("ok")]
+    assert answers(history) == {"time": "time"}
+
+
+def test_a_late_result_that_names_a_call_keeps_results_without_id_from_it() -> None:
+    history = [
+        user("hi"),
+        assistant(call("a", **WEATHER), call(None, **TIME)),
+        result(None, "time"),
+        assistant("more", call("c", "weather", of="later")),
+        result("c", "later"),
+        result("a", "weather"),
+        assistant("ok"),
+    ]
+    assert answers(history) == {"weather": "weather", "time": "time", "later": "later"}
+
+
+def test_results_of_one_id_go_back_to_every_open_call_of_it() -> None:
+    history = [user("hi"), *[assistant(call("x", of=str(at))) for at in range(3)], *map(result, "xxx", "210")]
+    assert answers([*history, assistant("ok")]) == {"0": "0", "1": "1", "2": "2"}
+
+
 def test_the_first_of_two_results_stays() -> None:
     history = [user("hi"), assistant(call("a")), result("a", "first"), result("a", "second")]
     assert export_messages(history, "openai-chat").payload["messages"][-1]["content"] == "first"
@@ -148,3 +200,9 @@ def test_linking_stays_linear() -> None:
     history = [one for _ in range(10_000) for one in (assistant(call("same")), result("same"))]
     links = link(place(history))
     assert [call.result for call in links.calls] == list(range(1, 20_000, 2))
+
+
+@pytest.mark.parametrize("call_id", [None, "same"])
+def test_many_calls_of_one_message_are_linked_in_order(call_id: str | None) -> None:
+    history = [assistant(*[call(call_id)] * 10_000), *[result(call_id)] * 10_000]
+    assert [call.result for call in link(place(history)).calls] == list(range(1, 10_001))

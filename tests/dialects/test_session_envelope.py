@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langgraph_portable_checkpoint.dialects.base import ImportOptions
+from langgraph_portable_checkpoint.dialects.export import import_messages, lint
 from langgraph_portable_checkpoint.dialects.report import Report
 from langgraph_portable_checkpoint.dialects.session_envelope import SessionEnvelope
 from langgraph_portable_checkpoint.errors import DialectError, FutureVersionError, MalformedHistoryError
@@ -86,10 +87,42 @@ def test_a_listed_marker_becomes_a_reference_and_is_told() -> None:
     assert [(loss.rule, loss.kind) for loss in losses] == [("S2", "unresolved")]
 
 
-def test_a_marker_that_the_table_does_not_list_is_data() -> None:
-    found, losses = read({"version": 3, "provider": "anthropic", "messages": ANTHROPIC, "media": {}})
+@pytest.mark.parametrize("table", [None, {}, [], [{"ref": "other.png", "data": "aGk="}]])
+def test_a_marker_that_the_table_does_not_list_is_data_and_told(table: Any) -> None:
+    envelope = {"version": 3, "provider": "anthropic", "messages": ANTHROPIC, "media": table}
+    found, losses = read(envelope)
     assert found[0]["content"][1]["base64"] == "$media:abc.png"
-    assert losses == []
+    assert [(loss.rule, loss.kind, loss.message, loss.path, loss.detail) for loss in losses] == [
+        ("S2", "unresolved", 0, "content[1]", "abc.png")
+    ]
+    assert [finding.rule for finding in lint(envelope, "session-envelope")] == ["S2"]
+
+
+MARKED = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "$media:abc.png"}}
+IN_DOCUMENT = {"type": "document", "source": {"type": "content", "content": [MARKED, {"type": "text", "text": "a"}]}}
+NESTED = [
+    ("anthropic", {"role": "user", "content": [IN_DOCUMENT]}),
+    ("openai", {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "$media:abc.png"}),
+    ("openai", {"type": "custom", "image_url": "data:image/png;base64,$media:abc.png"}),
+]
+
+
+@pytest.mark.parametrize(("provider", "message"), NESTED)
+def test_a_marker_inside_a_providers_own_item_is_filled_in_or_told(provider: str, message: Any) -> None:
+    envelope = {"version": 3, "provider": provider, "messages": [message]}
+    found, losses = read({**envelope, "media": [{"ref": "abc.png", "data": "aGk="}]})
+    assert (str(found).count("aGk=") > 0, "$media:" in str(found), losses) == (True, False, [])
+    for table in ([], [{"ref": "abc.png", "sha256": "0" * 64}]):
+        found, losses = read({**envelope, "media": table})
+        assert "$media:abc.png" in str(found)
+        assert [(loss.rule, loss.path, loss.detail) for loss in losses] == [("S2", "content[0]", "abc.png")]
+
+
+def test_a_text_that_looks_like_a_marker_stays_as_it_is() -> None:
+    document = {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": "$media:abc"}]}}
+    messages = [{"role": "user", "content": [{"type": "text", "text": "$media:abc"}, document, MARKED]}]
+    found, _ = read({"version": 3, "provider": "anthropic", "messages": messages, "media": {"abc": {"data": "aGk="}}})
+    assert "aGk=" not in str(found)
 
 
 def test_bytes_in_the_table_come_back_for_markers_and_uploads() -> None:
@@ -137,6 +170,15 @@ def test_what_is_no_envelope_is_refused_with_its_place(payload: Any, where: str)
 def test_it_knows_its_own() -> None:
     assert DIALECT.recognises({"version": 3, "messages": PLAIN, "metadata": {}}) > 0.9
     assert DIALECT.recognises({"messages": PLAIN}) == 0.0
+
+
+@pytest.mark.parametrize("more", [{}, {"media": []}, {"provider": "anthropic", "model": "m"}, {"metadata": {}}])
+@pytest.mark.parametrize("messages", [ANTHROPIC, OPENAI, FIREWORKS])
+def test_a_version_and_messages_are_an_envelope(messages: Any, more: dict[str, Any]) -> None:
+    assert import_messages({"version": 2, "messages": messages, **more}).dialect == "session-envelope"
+    assert DIALECT.recognises({"messages": messages, **more}) == 0.0
+    with pytest.raises(FutureVersionError):
+        import_messages({"version": 4, "messages": messages, **more})
 
 
 def test_these_envelopes_are_only_read() -> None:

@@ -33,12 +33,12 @@ class SpokenAt:
     Attributes:
         messages: In order: envelopes, as `envelope.read.read_message` reads them, or messages where only that can tell.
             None where no channel is a list of messages.
-        written: The channels that pending writes are for.
+        written: The tasks and channels of its pending writes.
         parent_id: The checkpoint before it in its namespace.
     """
 
     messages: Spoken | None
-    written: frozenset[str]
+    written: tuple[tuple[str, str], ...]
     parent_id: str | None
 
 
@@ -69,7 +69,7 @@ def spoken_at(
         yield from fetch_missing(core, view, thread_id, parsed.refs, decoder, media=media)
         record = read_record(core, parsed, decoder)
         messages = reading.messages(record, channel)
-    return SpokenAt(messages, frozenset(write.channel for write in writes), record.parent_id)
+    return SpokenAt(messages, tuple((write.task_id, write.channel) for write in writes), record.parent_id)
 
 
 @dataclass(frozen=True, slots=True)
