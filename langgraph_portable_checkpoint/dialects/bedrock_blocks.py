@@ -283,7 +283,7 @@ def _write_reasoning(block: Block) -> Native | None:
         try:
             data = redacted if isinstance(redacted, bytes) else base64.b64decode(redacted, validate=True)
             return {"reasoningContent": {"redactedContent": data}}
-        except (binascii.Error, ValueError):
+        except (binascii.Error, ValueError, TypeError):
             return None
     fields = {"text": block.get("reasoning") or ""}
     return {

@@ -123,7 +123,8 @@ class Writer:
         return {"text": f"[{kind}: not available here]"}
 
     def _cited(self, found: Native, block: Block, placed: Placed, path: str) -> Native:
-        notes = [(note.get("extras") or {}).get("bedrock") for note in block["annotations"]]
+        extras = [note.get("extras") for note in block["annotations"]]
+        notes = [one.get("bedrock") if isinstance(one, Mapping) else None for one in extras]
         if "text" in found and all(isinstance(note, Mapping) for note in notes):
             return {"citationsContent": {"content": [{"text": found["text"]}], "citations": notes}}
         self.report.add("B4", "dropped", action="left out citations", at=placed, path=path)

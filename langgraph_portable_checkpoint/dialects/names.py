@@ -90,4 +90,5 @@ def tell_message_keys(conversation: list[Placed], parts: Parts) -> list[Placed]:
 def _keys_of_others(extras: Mapping[str, Any], target: Target) -> list[str]:
     told = [extras[name] for name in _APIS if name != target.dialect and isinstance(extras.get(name), Mapping)]
     keys = [key for one in told for key, value in one.items() if key not in _TOLD_ELSEWHERE and value not in _NOTHING]
-    return keys + [key for key in _CONTENT if key in (extras.get("additional_kwargs") or {})]
+    beside = extras.get("additional_kwargs")
+    return keys + [key for key in _CONTENT if isinstance(beside, Mapping) and key in beside]

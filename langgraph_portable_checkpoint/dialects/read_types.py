@@ -9,19 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ..envelope.entries import well_typed
+from ..envelope.entries import MESSAGE_TYPES, well_typed
 from ..envelope.model import MessageEnvelope
 from ..errors import MalformedHistoryError
 from .number_limits import INT64
 
 _ROLES: Final = frozenset({"system", "user", "assistant", "tool", "other"})
-_TEXT: Final = (str, type(None))
-_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
-    "role": (str,),
-    **dict.fromkeys(("id", "name", "tool_call_id", "status", "stop_reason", "created_at", "role_detail"), _TEXT),
-    **dict.fromkeys(("origin", "extras", "usage"), (dict,)),
-    "content": (list,),
-}
 _GOOD: Final[set[tuple[Any, ...]]] = set()
 _MOST_SHAPES: Final = 4_096
 
@@ -64,6 +57,8 @@ def _all_known(envelopes: Sequence[MessageEnvelope], kinds: set[str]) -> bool:
             kind = block.get("type") if type(block) is dict else None
             if type(kind) is not str:
                 return False
+            if "annotations" in block and not all(type(note) is dict for note in block["annotations"]):
+                return False
             plain = kind == "text" and type(block.get("text")) is str and len(block) == 2 + ("raw" in block)
             if not plain and (kind, *block, *map(type, block.values())) not in _GOOD:
                 return False
@@ -95,7 +90,9 @@ def _shape(value: Mapping[str, Any], kind: str = "") -> tuple[Any, ...]:
 
 
 def _message(envelope: Mapping[str, Any], index: int) -> Iterator[str]:
-    wrong = [key for key, value in envelope.items() if key in _TYPES and not isinstance(value, _TYPES[key])]
+    wrong = [
+        key for key, value in envelope.items() if key in MESSAGE_TYPES and not isinstance(value, MESSAGE_TYPES[key])
+    ]
     if wrong:
         yield from (f"message {index} {key}: is {type(envelope[key]).__name__}" for key in wrong)
         return

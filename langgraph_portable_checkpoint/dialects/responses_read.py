@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
+from ..envelope.entries import well_typed
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin, Role
 from .arguments import read_call
 from .beside import keep_beside
@@ -166,7 +167,8 @@ def _lifted(block: Block) -> Block:
         or not isinstance(call_id_of(item), str)
     ):
         return block
-    return {**_call(item["type"], item), "raw": item}
+    call: Block = {**_call(item["type"], item), "raw": item}
+    return call if well_typed(call) else block
 
 
 def _reasoning(item: Mapping[str, Any]) -> Block:

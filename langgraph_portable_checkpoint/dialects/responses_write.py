@@ -211,7 +211,8 @@ class ResponsesWriter:
     def _answer(self, blocks: list[Block], placed: Placed) -> Iterator[dict[str, Any]]:
         """Spell texts and refusals of one output message: as such with its own id, else as a plain text (R7)."""
         extras = blocks[0].get("extras") or {}
-        head = dict(extras.get("item") or {})
+        item = extras.get("item")
+        head = dict(item) if isinstance(item, Mapping) else {}
         item_id = blocks[0].get("id")
         if self._is_own(blocks[0], placed.envelope) and str(item_id).startswith("msg_"):
             head = head or {"type": "message", "role": "assistant", "status": "completed"}

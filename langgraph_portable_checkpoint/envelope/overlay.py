@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from langgraph.checkpoint.serde.jsonplus import _msgpack_enc
 
+from langgraph_portable_checkpoint.envelope.entries import well_typed_message
+
 OVERLAY: Final = "portable_checkpoint"
 _SEALED: Final = ("content", "tool_calls", "invalid_tool_calls", "tool_call_id")
 
@@ -32,16 +34,17 @@ def overlay_of(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def overlaid(envelope: dict[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
-    """Apply an overlay to a read envelope."""
+    """Apply an overlay to a read envelope; one that makes no envelope of it is ignored: files of others hold any."""
     changes, blocks = overlay.get("envelope"), overlay.get("blocks")
-    if isinstance(changes, dict):
-        envelope = _changed(envelope, changes)
-    if isinstance(blocks, list) and len(blocks) == len(envelope["content"]):
-        pairs = zip(envelope["content"], blocks, strict=True)
-        envelope["content"] = [
-            _changed(block, change) if isinstance(change, dict) else block for block, change in pairs
-        ]
-    return envelope
+    found = _changed(envelope, changes) if isinstance(changes, dict) else envelope
+    content = found.get("content")
+    if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
+        return envelope
+    if isinstance(blocks, list) and len(blocks) == len(content):
+        pairs = zip(content, blocks, strict=True)
+        content = [_changed(block, change) if isinstance(change, dict) else block for block, change in pairs]
+    found = {**found, "content": content}
+    return found if well_typed_message(found) else envelope
 
 
 def _changed(value: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

@@ -184,8 +184,9 @@ def _kwargs(envelope: MessageEnvelope) -> dict[str, Any]:
     if reasoning and all(block.get("extras", {}).get("field") == "reasoning_details" for block in reasoning):
         kwargs["reasoning_details"] = [block.get("raw") for block in reasoning]
     elif reasoning:
-        field = reasoning[0].get("extras", {}).get("field", "reasoning_content")
-        kwargs[str(field)] = "".join(block.get("reasoning", "") for block in reasoning)
+        named = reasoning[0].get("extras", {}).get("field")
+        field = "reasoning" if named == "reasoning" else "reasoning_content"
+        kwargs[field] = "".join(block.get("reasoning", "") for block in reasoning)
     refusals = [block["refusal"] for block in envelope["content"] if block["type"] == "refusal"]
     return {**kwargs, **({"refusal": "".join(refusals)} if refusals else {})}
 
