@@ -16,7 +16,7 @@ from langchain_core.messages import BaseMessage
 
 from ..envelope.model import MessageEnvelope, Origin
 from ..envelope.read import read_message, read_plain
-from ..errors import DialectError, IncompatibleHistoryError, LossyExportError
+from ..errors import DialectError, IncompatibleHistoryError, LossyExportError, MalformedHistoryError
 from .arguments import tell_invalid
 from .base import Dialect, ExportOptions, Finding, ImportOptions
 from .history_keys import settings_of
@@ -118,11 +118,11 @@ def import_messages(
         account: Account hint to record.
 
     Raises:
-        TypeError: The payload is a path, or a list of LangChain messages.
+        TypeError: The payload is a Path, or a list of LangChain messages.
         UnknownDialectError: No dialect has this name, or none recognises the payload.
         MalformedHistoryError: The payload is no history of the dialect; carries every problem with its position.
     """
-    _check_payload(payload)
+    _check_payload(payload, from_)
     report = Report(target=from_)
     value = read_payload(payload, from_, report=report)
     dialect = recognise(value) if from_ == "auto" else get_dialect(from_)
@@ -144,11 +144,13 @@ def import_messages(
     )
 
 
-def _check_payload(payload: Any) -> None:
+def _check_payload(payload: Any, from_: str) -> None:
     """Refuse what is no provider's history but was meant for another function."""
-    named = isinstance(payload, str) and len(payload) < _MAX_PATH and _PATH.fullmatch(payload) is not None
-    if isinstance(payload, Path) or named:
-        raise TypeError(f"{str(payload)!r} is a path: give what the file holds, for example Path(...).read_bytes()")
+    hint = "is a path: give what the file holds, for example Path(...).read_bytes()"
+    if isinstance(payload, Path):
+        raise TypeError(f"{str(payload)!r} {hint}")
+    if isinstance(payload, str) and len(payload) < _MAX_PATH and _PATH.fullmatch(payload) is not None:
+        raise MalformedHistoryError(from_, [f"{payload!r} {hint}"])  # a text is data, and may be anybody's
     first = payload[0] if isinstance(payload, (list, tuple)) and payload else payload
     if isinstance(first, BaseMessage):
         raise TypeError("these are LangChain messages already: export_messages(messages, to=...) writes them")

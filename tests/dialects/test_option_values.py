@@ -12,7 +12,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from langgraph_portable_checkpoint import export_messages, export_thread, import_messages
 from langgraph_portable_checkpoint.dialects.registry import bundled_names, get_dialect
-from langgraph_portable_checkpoint.errors import IncompatibleHistoryError, PortableCheckpointError
+from langgraph_portable_checkpoint.errors import (
+    IncompatibleHistoryError,
+    MalformedHistoryError,
+    PortableCheckpointError,
+)
 
 HISTORY: list[BaseMessage] = [HumanMessage("hi"), AIMessage("yo"), HumanMessage("more")]
 PROVIDERS = [name for name in bundled_names() if get_dialect(name).writes and name not in ("otel", "langchain")]
@@ -70,9 +74,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "an id for ids": (lambda: export_messages(HISTORY, "anthropic", pending="c1"), "a set of call ids"),
     "a word for a flag": (lambda: export_messages(HISTORY, "anthropic", strict="no"), "strict='no'"),
     "a number for a function": (lambda: export_messages(HISTORY, "anthropic", load_media=5), "load_media=5"),
-    "a path": (lambda: import_messages("session.jsonl"), "is a path"),
     "another path": (lambda: import_messages(Path("/data/session")), "is a path"),
-    "a home path": (lambda: import_messages("~/.codex/sessions/a"), "is a path"),
     "messages to import": (lambda: import_messages(HISTORY), "LangChain messages already"),
     "a server as source": (lambda: export_thread("redis://h", "t", to="anthropic"), "from_url"),  # type: ignore[arg-type]
 }
@@ -89,3 +91,9 @@ def test_a_mistake_is_named_with_what_to_do(mistake: str) -> None:
 def test_texts_that_are_no_paths_are_read(text: str) -> None:
     with pytest.raises(PortableCheckpointError):
         import_messages(text, "anthropic")
+
+
+@pytest.mark.parametrize("path", ["session.jsonl", "~/.codex/sessions/a", "~", "/data/a"])
+def test_a_path_as_text_is_no_history_and_says_so(path: str) -> None:
+    with pytest.raises(MalformedHistoryError, match="is a path: give what the file holds"):
+        import_messages(path, "claude-code")
