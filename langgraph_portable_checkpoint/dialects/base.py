@@ -143,7 +143,7 @@ class Target:
         non_standard: Blocks of unknown type may stand: "any", "same-api", or "never".
         native_parts: Types of such blocks that this API alone knows: they may stand where no origin is known, as in
             messages that an application wrote itself.
-        own_parts: Types of native media that go back to the provider they came from, whatever `media` says.
+        own_parts: Native media, by role and type, that go back to the provider they came from, whatever `media` says.
         part_roles: Roles in whose messages blocks of such a type may stand, where these are not all.
         pairs: Calls and results must match. False only for neutral dialects that keep history as it is.
         keeps_empty: An empty history is a valid payload.
@@ -185,7 +185,7 @@ class Target:
     refusal: bool = True
     non_standard: Literal["any", "same-api", "never"] = "any"
     native_parts: frozenset[str] = frozenset()
-    own_parts: frozenset[str] = frozenset()
+    own_parts: frozenset[tuple[str, str]] = frozenset()
     part_roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
     pairs: bool = True
     keeps_empty: bool = False

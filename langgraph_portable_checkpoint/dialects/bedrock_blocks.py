@@ -55,7 +55,18 @@ AUDIO_FORMATS: Final = {
     "audio/ogg": "ogg",
     "audio/mp4": "m4a",
     "audio/webm": "webm",
+    "audio/x-aac": "x-aac",
+    "audio/x-matroska": "mka",
+    "audio/pcm": "pcm",
 }
+_SAME_FORMATS: Final = {
+    ("video", "mpg"): "video/mpeg",
+    ("audio", "mp4"): "audio/mp4",
+    ("audio", "mpeg"): "audio/mpeg",
+    ("audio", "mpga"): "audio/mpeg",
+    ("audio", "mkv"): "audio/x-matroska",
+}
+"""Other names that Converse has for a format."""
 FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
     "image": IMAGE_FORMATS,
     "file": DOCUMENT_FORMATS,
@@ -206,16 +217,15 @@ def _media(kind: str, value: Any) -> Block | None:
         block["mime_type"] = mime_type
     if isinstance(value.get("name"), str):
         block["filename"] = value["name"]
-    extras = {key: value[key] for key in ("context", "citations") if value.get(key) is not None}
+    extras = {key: value[key] for key in ("context", "citations", "error") if value.get(key) is not None}
     if extras:
         block["extras"] = extras
     return block if _take_source(block, source) else None
 
 
 def _mime_type(kind: str, native_format: Any) -> str | None:
-    if native_format == "mpg":
-        return "video/mpeg"
-    return next((mime for mime, known in FORMATS[kind].items() if known == native_format), None)
+    known = next((mime for mime, known in FORMATS[kind].items() if known == native_format), None)
+    return known or _SAME_FORMATS.get((kind, str(native_format)))
 
 
 def _take_source(block: Block, source: Mapping[str, Any]) -> bool:

@@ -6,6 +6,7 @@ Owns what a renderer reports of it. A renderer names the keys that it has words 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from ..envelope.model import Block
@@ -27,10 +28,11 @@ functionCall function_call functionResponse function_response
 """Keys that hold a native block's content."""
 _KEPT_ELSEWHERE: Final = """
 index logprobs item item_id status block_type field format thought thoughtSignature thought_signature cache_control
-prompt_cache_breakpoint cachePoint annotations citations partial_json synthesized
+cachePoint annotations citations partial_json synthesized
 """
 """Keys of what a provider only gives, or that become another block, a hint or citations."""
 _KNOWN: Final = frozenset([*_FORMS.split(), *_KEPT_ELSEWHERE.split()])
+_SOURCES: Final = frozenset({"base64", "data", "url"})
 _DOCUMENTS: Final = frozenset({"file", "text-plain"})
 
 
@@ -46,11 +48,18 @@ def detail_of(block: Block) -> str | None:
     return found if found in _DETAILS else None
 
 
-def unsaid(block: Block, *said: str) -> str:
-    """Name what a block says beside its content, but for the keys that a target has words for; "" if nothing."""
+def unsaid(block: Block, *said: str, items: bool = False) -> str:
+    """Name what a block says beside its content, but for the keys that a target has words for; "" if nothing.
+
+    Args:
+        block: The block.
+        *said: Keys that the target has words for.
+        items: It also takes the items of the Responses API, whole.
+    """
     if block["type"] not in _SAYING:
         return ""
-    return ", ".join(key for key in _beside(block) if key not in said or (key == "detail" and not detail_of(block)))
+    beside = _beside(block) if items else chain(_beside(block), _of_item(block))
+    return ", ".join(key for key in beside if key not in said or (key == "detail" and not detail_of(block)))
 
 
 def says_more(block: Block) -> bool:
@@ -72,10 +81,43 @@ def _is_own(key: str, *, named: bool) -> bool:
     return key not in _KNOWN and not (named and key in _WORDS)
 
 
+def free_input(block: Block) -> str | None:
+    """Return the input of a custom tool's call, a text that is no JSON; None for any other call."""
+    args = block.get("args")
+    said = args.get("__arg1") if isinstance(args, dict) and len(args) == 1 else None
+    return said if isinstance(said, str) and _kind(block) in ("custom", "custom_tool_call") else None
+
+
+def _kind(block: Block) -> Any:
+    """Return the native type of a call."""
+    extras = block.get("extras")
+    item: Any = extras.get("item") if isinstance(extras, Mapping) else None
+    raw: Any = block.get("raw")
+    return (item if isinstance(item, Mapping) else raw if isinstance(raw, Mapping) else {}).get("type")
+
+
+def _of_item(block: Block) -> Iterator[str]:
+    """Name what a Responses item says beside its content; a call that is no function's is one everywhere else."""
+    extras = block.get("extras")
+    item: Any = extras.get("item") if isinstance(extras, Mapping) else None
+    if block["type"] == "tool_call" and _kind(block) in _FREE_CALLS:
+        yield str(_kind(block))
+    if isinstance(item, Mapping):
+        yield from (key for key, value in item.items() if value is not None and key not in _KNOWN | _OF_ITEMS)
+
+
+_FREE_CALLS: Final = frozenset(
+    ("custom", "custom_tool_call", "shell_call", "local_shell_call", "apply_patch_call", "computer_call")
+)
+_OF_ITEMS: Final = frozenset({"role", "action", "operation"})
+
+
 def _beside(block: Block) -> Iterator[str]:
     media = block["type"] in MEDIA_PARTS
     if media:
         yield from (key for key in _WORDS if word_of(block, key) not in (None, "", "auto"))
+        if block.get("file_id") and block.keys() & _SOURCES:
+            yield "file_id"
     if block.get("cache_hint") is not None:
         yield "cache_hint"
     extras = block.get("extras")

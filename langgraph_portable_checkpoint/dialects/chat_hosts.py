@@ -47,6 +47,8 @@ class Host:
         refusal: The field "refusal" is known.
         tool_names: Tool messages may carry their tool's name.
         call_keys: Keys that a call may have beside its function; what such a host gave, it wants back.
+        custom_calls: Calls with a text for input are known, as custom tools make them.
+        part_keys: Hints that a part of content may have.
         tools: The host knows calls and results (H4).
         alternates: Behind the system messages, user and assistant messages alternate, a user's first and last (H3).
     """
@@ -64,10 +66,14 @@ class Host:
     refusal: bool = False
     tool_names: bool = False
     call_keys: frozenset[str] = frozenset()
+    custom_calls: bool = False
+    part_keys: tuple[str, ...] = ()
     tools: bool = True
     alternates: bool = False
 
 
+PART_KEYS: Final = ("prompt_cache_breakpoint",)
+"""Hints that OpenAI takes with parts of content. Source: openai 3.57, chat_completion_content_part_text_param.py."""
 _OPENAI_KEYS: Final = _COMMON_KEYS | {"name", "refusal", "audio", "function_call"}
 
 HOSTS: Final[Mapping[str, Host]] = {
@@ -79,6 +85,8 @@ HOSTS: Final[Mapping[str, Host]] = {
         strict_arguments=False,
         developer=True,
         refusal=True,
+        custom_calls=True,
+        part_keys=PART_KEYS,
     ),
     "fireworks": Host(
         providers=("fireworks",),

@@ -241,6 +241,7 @@ def _call(native: Mapping[str, Any], path: str, problems: Problems) -> Block:
         function = function if isinstance(function, (dict, Mapping)) else {}
         name = problems.optional_text(function.get("name"), f"{path}.function.name")
         block = read_call(function.get("arguments"), call_id=call_id, name=name)
+        keep_beside(block, function)
     keep_beside(block, native)
     block["raw"] = native
     return block

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import NotJsonError, plain_arguments, write_arguments
 from .base import is_foreign, native, plain_text, text_and_calls
-from .beside import UNSAID, detail_of, unsaid
+from .beside import UNSAID, detail_of, free_input, unsaid
 from .chat_hosts import Host
 from .chat_read import API, NAME, REASONING_KEYS
 from .links import CALL_TYPES
@@ -134,7 +134,8 @@ class ChatWriter:
         if not blocks:
             return None if envelope["role"] == "assistant" else ""
         parts = [self._part(block, placed) for block in blocks]
-        if len(parts) == 1 and blocks[0]["type"] == "text" and native(blocks[0], envelope, api=API) is None:
+        alone = len(parts) == 1 and parts[0].keys() == {"type", "text"} and parts[0]["type"] == "text"
+        if alone and native(blocks[0], envelope, api=API) is None:
             return parts[0]["text"]
         if not self.host.text_parts and all(part["type"] == "text" for part in parts):
             if len(parts) > 1:
@@ -151,18 +152,19 @@ class ChatWriter:
         if block.get("annotations"):
             self.lose("C12", "dropped", placed, "content", action="citations have no place in messages that are sent")
         self._tell_unsaid(block, placed)
-        return _PARTS[block["type"]](block)
+        extras = block.get("extras") or {}
+        return {**_PARTS[block["type"]](block), **{key: extras[key] for key in self.host.part_keys if key in extras}}
 
-    def _tell_unsaid(self, block: Block, placed: Placed) -> None:
-        if left := unsaid(block, *_said(block), *self.host.call_keys):
+    def _tell_unsaid(self, block: Block, placed: Placed, *said: str) -> None:
+        if left := unsaid(block, *said, *_said(block), *self.host.call_keys, *self.host.part_keys):
             self.lose("C12", "dropped", placed, "content", action=UNSAID, detail=left)
 
     def _is_native(self, raw: Mapping[str, Any]) -> bool:
         allowed = _NATIVE_KEYS.get(str(raw.get("type")))
         if allowed is None:
             return True
-        if raw.get("type") in ("function", "custom"):
-            allowed = allowed | self.host.call_keys
+        called = raw.get("type") in ("function", "custom")
+        allowed = allowed.union(self.host.call_keys if called else self.host.part_keys)
         if "image_url" in raw and not isinstance(raw["image_url"], Mapping):
             return False
         return raw.keys() <= (allowed | {"cache_control"} if self.host.reasoning == "reasoning_details" else allowed)
@@ -171,6 +173,9 @@ class ChatWriter:
         raw = native(block, placed.envelope, api=API)
         if isinstance(raw, dict) and self._is_native(raw) and raw.get("id") and _is_text_call(raw):
             return dict(raw)
+        if self.host.custom_calls and (said := free_input(block)) is not None:
+            self._tell_unsaid(block, placed, "custom", "custom_tool_call")
+            return {"id": block.get("id"), "type": "custom", "custom": {"name": block.get("name"), "input": said}}
         self._tell_unsaid(block, placed)
         try:
             arguments = write_arguments(block)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from ..envelope.model import MessageEnvelope
@@ -41,9 +42,7 @@ CALL_ID: Final = IdRule(pattern=re.compile(r"(?s).+"), max_length=10_000)
 TOOL_NAME: Final = IdRule(
     pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]*"), max_length=64, prefix="tool_", digest_length=24
 )
-_TOOL_MEDIA: Final = MediaRule(
-    sources=frozenset({"base64"}), mime_types=(r"image/(png|jpeg|webp)", "application/pdf", "text/plain")
-)
+_TOOL_MEDIA: Final = (r"image/(png|jpeg|webp)", "application/pdf", "text/plain")
 
 
 def _media(*, vertex: bool, nested: bool) -> dict[tuple[str, str], MediaRule]:
@@ -52,7 +51,8 @@ def _media(*, vertex: bool, nested: bool) -> dict[tuple[str, str], MediaRule]:
     rule = MediaRule(sources=any_source, schemes=("gs", "https", "http") if vertex else ("https", "http"))
     kinds = ("image", "audio", "video", "file", "text-plain")
     table = {(role, kind): rule for role in ("user", "assistant") for kind in kinds}
-    return table | ({("tool", kind): _TOOL_MEDIA for kind in ("image", "file", "text-plain")} if nested else {})
+    answer = replace(rule, sources=frozenset({"base64"}), mime_types=_TOOL_MEDIA)
+    return table | ({("tool", kind): answer for kind in ("image", "file", "text-plain")} if nested else {})
 
 
 class Google:
@@ -128,6 +128,7 @@ class Google:
             server_tools="items",
             refusal=False,
             non_standard="same-api",
+            own_parts=frozenset({("tool", "fileData"), ("tool", "file_data")}),
         )
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:

@@ -243,8 +243,11 @@ def answer_text(response: Mapping[str, Any]) -> str:
 def _answer_media(part: Any) -> Block:
     if isinstance(part, (dict, Mapping)):
         fields = camel_keys(part)
-        block = media_block(fields.get("inlineData") or fields.get("fileData"))
+        field = "inlineData" if fields.get("inlineData") else "fileData"
+        block = media_block(fields.get(field))
         if block is not None:
+            _keep_rest(block, fields, field)
+            block["raw"] = part
             return block
     return {"type": "non_standard", "value": part}
 

@@ -82,7 +82,9 @@ class Writer:
         said = [placed for placed in conversation if placed.envelope["role"] != "system"]
         if said and not contents:
             raise IncompatibleHistoryError(
-                "nothing is left of it", turn=said[-1].turn, fix="It holds only blank texts."
+                "nothing is left of it",
+                turn=said[-1].turn,
+                fix="It holds only blank texts and parts that this target leaves out.",
             )
         if said and contents[0].get("role") == "model" and said[0].envelope["role"] == "user":
             self.report.add("G6", "synthesized", action="an opening user message was made", at=said[0])

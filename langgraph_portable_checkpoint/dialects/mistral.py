@@ -119,7 +119,7 @@ class Mistral:
             server_tools="never",
             refusal=False,
             non_standard="same-api",
-            own_parts=frozenset({"document_url", "file"}) if version.hosted else frozenset(),
+            own_parts=frozenset({("user", "document_url"), ("user", "file")}) if version.hosted else frozenset(),
         )
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from .report import Placed
 _APIS: Final = ("anthropic", "bedrock", "google", "mistral", "openai-chat", "openai-responses")
 """Dialects that keep what they know of a message under the extras of its envelope."""
 _KEYS: Final = """
-content function_call id index instructions is_error max_output_length omits output reasoning refusal response role
+content function_call id index instructions is_error omits output reasoning refusal response role
 status tool_calls type
 """
 _TOLD_ELSEWHERE: Final = frozenset(_KEYS.split())

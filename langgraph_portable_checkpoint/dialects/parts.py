@@ -21,7 +21,7 @@ from .media_parts import MediaFitter, placeholder
 from .native_parts import CONTENT_DOCUMENT, MARKERS, kind_of, neutral_form, told_text
 from .pairing import with_content
 from .plain_values import told_as_text
-from .reasoning import Replay, origin_of
+from .reasoning import Replay, open_texts, origin_of
 from .report import LossKind, Placed, Report, Spot
 
 _LONE: Final = re.compile("[\ud800-\udfff]")
@@ -137,7 +137,7 @@ class Parts:
         reason = self.replay.refusal(block, placed)
         if reason is None:
             return [block]
-        text = block.get("reasoning") or ""
+        text = block.get("reasoning") or "\n\n".join(open_texts((block.get("extras") or {}).get("content")))
         as_text = self.options.reasoning == "text" and bool(text.strip())
         current = self.open_turn is not None and placed.turn == self.open_turn
         current = current and any(other["type"] == "tool_call" for other in placed.envelope["content"])
@@ -249,7 +249,9 @@ class Parts:
     def _is_own_part(self, block: Block, placed: Placed) -> bool:
         origin = origin_of(block, placed.envelope)
         kind = kind_of(block.get("raw"))
-        return origin.get("provider") in self.target.providers and kind in self.target.own_parts
+        return (
+            origin.get("provider") in self.target.providers and (placed.envelope["role"], kind) in self.target.own_parts
+        )
 
     def _block(self, block: Block, placed: Placed, path: str) -> list[Block]:
         if block["type"] in ANSWERS and placed.envelope["role"] != "assistant" and self.target.pairs:

@@ -6,8 +6,9 @@ encrypted content of another provider, model family or account are refused or co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..envelope.model import Block, MessageEnvelope, Origin
 from .base import ExportOptions, ReasoningRule, Target
@@ -65,6 +66,12 @@ class Replay:
         if rule.needs and not any(extras.get(key) for key in rule.needs):
             return f"it has no {' or '.join(rule.needs)}"
         return None
+
+
+def open_texts(content: Any) -> list[str]:
+    """Return the texts of reasoning that is open to read, as gpt-oss gives it beside or in place of a summary."""
+    parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+    return [part["text"] for part in parts if isinstance(part.get("text"), str)]
 
 
 def origin_of(block: Block, envelope: MessageEnvelope) -> Origin:

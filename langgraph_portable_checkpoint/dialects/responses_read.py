@@ -17,6 +17,7 @@ from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin, R
 from .arguments import read_call
 from .beside import keep_beside
 from .problems import Problems
+from .reasoning import open_texts
 from .responses_items import API, CALLS, HOSTED, NAME, OUTPUTS, USER_ITEMS, call_id_of
 
 _ROLES: Final[Mapping[str, Role]] = {
@@ -105,7 +106,7 @@ class ItemReader:
             content = list(_parts(output, f"{path}.output", self.problems)) if known else _told(output)
         envelope = self._append("tool", content)
         envelope["tool_call_id"] = call_id
-        envelope["status"] = "success"
+        envelope["status"] = "error" if item.get("status") == "failed" else "success"
         left = {"call_id", "output"} if known else {"call_id"}
         envelope["extras"] = {NAME: {key: value for key, value in item.items() if key not in left}}
 
@@ -181,7 +182,10 @@ def _reasoning(item: Mapping[str, Any]) -> Block:
         extras["encrypted_content"] = item["encrypted_content"]
     if len(summary) > 1:
         extras["summary"] = summary
-    block: Block = {"type": "reasoning", "reasoning": "\n\n".join(summary)}
+    said = open_texts(item.get("content"))
+    if said:
+        extras["content"] = item["content"]
+    block: Block = {"type": "reasoning", "reasoning": "\n\n".join(summary or said)}
     if isinstance(item.get("id"), str):
         block["id"] = item["id"]
     if extras:
@@ -234,11 +238,21 @@ def _told(output: Any) -> list[Block]:
     if shot is not None:
         return [shot]
     if isinstance(output, list) and all(isinstance(chunk, (dict, Mapping)) for chunk in output):
-        streams = [str(chunk.get("stdout") or "") + str(chunk.get("stderr") or "") for chunk in output]
+        streams = [str(chunk.get("stdout") or "") + str(chunk.get("stderr") or "") + _ending(chunk) for chunk in output]
         return [{"type": "text", "text": "\n".join(streams)}]
     if output is None:
         return []
     return [{"type": "text", "text": output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)}]
+
+
+def _ending(chunk: Mapping[str, Any]) -> str:
+    """Tell how a command ended that did not end well."""
+    outcome = chunk.get("outcome")
+    kind = outcome.get("type") if isinstance(outcome, (dict, Mapping)) else None
+    if kind == "timeout":
+        return "[timed out]"
+    code = outcome.get("exit_code") if kind == "exit" and isinstance(outcome, (dict, Mapping)) else 0
+    return f"[exit code {code}]" if code else ""
 
 
 def _parts(content: Any, path: str, problems: Problems) -> Iterator[Block]:
@@ -295,6 +309,8 @@ def _image(native: Mapping[str, Any]) -> Block | None:
         block = {"type": "image", "file_id": native["file_id"]}
     else:
         return None
+    if isinstance(native.get("file_id"), str):
+        block["file_id"] = native["file_id"]
     if isinstance(native.get("detail"), str):
         block["detail"] = native["detail"]
     return block

@@ -13,10 +13,12 @@ from ..envelope.model import Block, MessageEnvelope
 from .arguments import NotJsonError, plain_arguments, write_arguments
 from .base import IdRule, is_foreign, plain_text, text_and_calls
 from .beside import UNSAID, detail_of, unsaid
+from .chat_hosts import PART_KEYS
 from .ids import digest_id
+from .links import CALL_TYPES
 from .lint.openai_responses import MAX_TEXT, leads_to
 from .media_parts import data_url_of
-from .reasoning import origin_of
+from .reasoning import open_texts, origin_of
 from .report import LossKind, Placed, Report
 from .responses_items import API, CALLS, HOSTED, NAME, NEED_ID, USER_ITEMS
 
@@ -242,13 +244,14 @@ class ResponsesWriter:
             return "" if placed.envelope["role"] == "tool" else []
         if any(block.get("annotations") for block in blocks):
             self.lose("R7", "dropped", placed, action="citations have no form in what is sent as input")
-        if len(blocks) == 1 and blocks[0]["type"] == "text" and not self._raw_part(blocks[0], placed.envelope):
+        alone = len(blocks) == 1 and blocks[0]["type"] == "text" and not _own_keys(blocks[0])
+        if alone and not self._raw_part(blocks[0], placed.envelope):
             self._tell_unsaid(blocks[0], placed)
             return blocks[0]["text"]
         return [self._part(block, placed) for block in blocks]
 
     def _tell_unsaid(self, block: Block, placed: Placed) -> None:
-        if left := unsaid(block, *_said(block)):
+        if left := unsaid(block, *_said(block), items=self._is_own(block, placed.envelope)):
             self.lose("R12", "dropped", placed, action=UNSAID, detail=left)
 
     def _raw_part(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any] | None:
@@ -259,7 +262,7 @@ class ResponsesWriter:
         raw = block["value"] if block["type"] == "non_standard" else self._raw_part(block, placed.envelope)
         if raw is None:
             self._tell_unsaid(block, placed)
-        return raw if raw is not None else _PARTS[block["type"]](block)
+        return raw if raw is not None else {**_PARTS[block["type"]](block), **_own_keys(block)}
 
     def _follow_reasoning(self) -> None:
         """Drop reasoning that no item of the model follows directly (R1)."""
@@ -416,9 +419,13 @@ _NOTES: Final[Mapping[str, frozenset[str]]] = {
 
 def _reasoning(block: Block) -> dict[str, Any]:
     extras = block.get("extras") or {}
-    texts = extras.get("summary") or ([block["reasoning"]] if block.get("reasoning") else [])
+    said = open_texts(extras.get("content"))
+    spoken = block.get("reasoning") if block.get("reasoning") != "\n\n".join(said) else ""
+    texts = extras.get("summary") or ([spoken] if spoken else [])
     item: dict[str, Any] = {"type": "reasoning", "id": block.get("id")}
     item["summary"] = [{"type": "summary_text", "text": text} for text in texts]
+    if said:
+        item["content"] = [{"type": "reasoning_text", "text": text} for text in said]
     return item | ({"encrypted_content": extras["encrypted_content"]} if extras.get("encrypted_content") else {})
 
 
@@ -445,11 +452,17 @@ def _image(block: Block) -> dict[str, Any]:
     return {"type": "input_image", **source, "detail": detail_of(block) or "auto"}
 
 
+def _own_keys(block: Block) -> dict[str, Any]:
+    """Return the hints that parts of the input may have."""
+    return {key: value for key, value in (block.get("extras") or {}).items() if key in PART_KEYS}
+
+
 def _said(block: Block) -> tuple[str, ...]:
     """Name what a part says here beside its content."""
+    hints = PART_KEYS if block["type"] not in CALL_TYPES else ()
     if block["type"] == "image":
-        return ("detail",)
-    return ("filename",) if block["type"] == "file" and data_url_of(block) is not None else ()
+        return ("detail", *hints)
+    return ("filename", *hints) if block["type"] == "file" and data_url_of(block) is not None else hints
 
 
 def _file(block: Block) -> dict[str, Any]:

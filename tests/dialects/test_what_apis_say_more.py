@@ -153,3 +153,139 @@ def test_arguments_that_no_checkpoint_can_hold_are_kept_as_text(arguments: str) 
 def test_pairs_of_surrogates_in_a_key_are_no_halves() -> None:
     imported = import_messages({"messages": asks('{"\\ud83d\\ude00":1}')}, "openai-chat")
     assert imported.messages[1].tool_calls[0]["args"] == {"\U0001f600": 1}  # type: ignore[attr-defined]
+
+
+HINT = {"mode": "explicit"}
+HINTED: dict[str, dict[str, Any]] = {
+    "text": {"type": "text", "text": "a"},
+    "image": {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},
+    "file": {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}},
+}
+
+
+@pytest.mark.parametrize("kind", HINTED)
+def test_hints_of_openai_go_back_to_it_and_are_told_elsewhere(kind: str) -> None:
+    part = {**HINTED[kind], "prompt_cache_breakpoint": HINT}
+    payload = {"messages": [{"role": "user", "content": [part]}]}
+    assert again(payload, "openai-chat").payload == payload
+    written = export_messages([HumanMessage([part])], "openai-chat")
+    assert written.payload == payload
+    items = export_messages([HumanMessage([part])], "openai-responses")
+    assert items.payload["input"][0]["content"][0]["prompt_cache_breakpoint"] == HINT
+    for target, options in (("anthropic", {}), ("google", {}), ("openai-chat", {"profile": "openrouter"})):
+        told = {loss.detail for loss in export_messages([HumanMessage([part])], target, **options).report}
+        assert any("prompt_cache_breakpoint" in detail for detail in told), target
+
+
+def items(*given: dict[str, Any]) -> Any:
+    return import_messages({"input": [{"role": "user", "content": "q"}, *given]}, "openai-responses").envelopes
+
+
+CUSTOM = {"type": "custom_tool_call", "call_id": "c1", "id": "ctc_1", "name": "g", "input": "free", "namespace": "n"}
+SHELL = {
+    "type": "shell_call",
+    "call_id": "c1",
+    "id": "sh_1",
+    "action": {"commands": ["ls"]},
+    "environment": {"type": "x"},
+}
+
+
+def test_a_custom_call_is_one_to_chat_completions_and_told_elsewhere() -> None:
+    history = items(CUSTOM, {"type": "custom_tool_call_output", "call_id": "c1", "output": "r"})
+    chat = export_messages(history, "openai-chat")
+    assert chat.payload["messages"][1]["tool_calls"] == [
+        {"id": "c1", "type": "custom", "custom": {"name": "g", "input": "free"}}
+    ]
+    assert [loss.detail for loss in chat.report] == ["namespace"]
+    for target in ("anthropic", "google", "bedrock", "mistral"):
+        told = {loss.detail for loss in export_messages(history, target).report}
+        assert "custom_tool_call, namespace" in told, target
+
+
+@pytest.mark.parametrize("target", TARGETS[:-1])
+def test_what_items_of_tools_say_more_is_told(target: str) -> None:
+    late = {"stdout": "a", "stderr": "", "outcome": {"type": "timeout"}}
+    bad = {"stdout": "b", "stderr": "", "outcome": {"type": "exit", "exit_code": 2}}
+    output = {"type": "shell_call_output", "call_id": "c1", "output": [late, bad], "max_output_length": 99}
+    export = export_messages(items(SHELL, output), target)
+    assert {"shell_call, environment", "max_output_length"} <= {loss.detail or loss.path for loss in export.report}
+    assert "[timed out]" in str(export.payload)
+    assert "[exit code 2]" in str(export.payload)
+
+
+def test_a_patch_that_failed_is_an_error() -> None:
+    call = {"type": "apply_patch_call", "call_id": "c1", "id": "apc_1", "status": "completed"}
+    call["operation"] = {"type": "delete_file", "path": "a"}  # type: ignore[assignment]  # a map among texts
+    output = {"type": "apply_patch_call_output", "call_id": "c1", "status": "failed", "output": "no"}
+    answer = export_messages(items(call, output), "anthropic").payload["messages"][2]["content"][0]
+    assert answer["is_error"] is True
+
+
+def test_the_phase_of_an_answer_is_told() -> None:
+    said = {"type": "output_text", "text": "x", "annotations": []}
+    message = {"type": "message", "role": "assistant", "id": "msg_a", "status": "completed", "content": [said]}
+    history = items({**message, "phase": "commentary"})
+    assert again({"input": [Q, {**message, "phase": "commentary"}]}, "openai-responses").lossless
+    for target in ("openai-chat", "anthropic", "mistral", "google", "bedrock"):
+        assert "phase" in {loss.detail for loss in export_messages(history, target).report}
+
+
+def test_reasoning_that_is_open_to_read_is_read() -> None:
+    thought = {
+        "type": "reasoning",
+        "id": "rs_1",
+        "summary": [],
+        "content": [{"type": "reasoning_text", "text": "open"}],
+    }
+    history = items(thought, {"type": "message", "role": "assistant", "content": "x"})
+    assert "open" in str(export_messages(history, "otel").payload)
+    as_text = export_messages(history, "anthropic", reasoning="text")
+    assert "open" in str(as_text.payload)
+    detour = export_messages(history, "otel").payload
+    back = export_messages(import_messages(detour, "otel").envelopes, "openai-responses", store=True)
+    assert thought in back.payload["input"]
+
+
+def test_a_key_inside_a_function_is_told() -> None:
+    inner = asks("{}")
+    inner[1]["tool_calls"][0]["function"]["strictly"] = True
+    history = import_messages({"messages": inner}, "openai-chat").envelopes
+    assert {loss.detail for loss in export_messages(history, "anthropic").report} == {"strictly"}
+    assert "strictly" in str(export_messages(history, "otel").payload)
+
+
+def test_rare_keys_of_anthropic_go_back() -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+    use = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}, "toolset_name": "s"}
+    answer = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "r", "toolset_name": "s"}
+    asked = {"role": "user", "content": [{**image, "transformations": [{"type": "x"}]}]}
+    payload = {"messages": [asked, {"role": "assistant", "content": [use]}, {"role": "user", "content": [answer]}]}
+    export = again(payload, "anthropic")
+    assert export.payload == payload
+    assert lint(payload, "anthropic") == []
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}, "mediaResolution": {"level": "LOW"}},
+        {"fileData": {"mimeType": "image/png", "fileUri": "https://generativelanguage.googleapis.com/v1beta/files/a"}},
+    ],
+)
+def test_parts_of_a_function_response_go_back_with_what_stands_beside_them(part: dict[str, Any]) -> None:
+    call = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}]}
+    answer = {"functionResponse": {"name": "f", "response": {"output": "r"}, "parts": [part]}}
+    payload = {"contents": [{"role": "user", "parts": [{"text": "q"}]}, call, {"role": "user", "parts": [answer]}]}
+    imported = import_messages(payload, "google", model="gemini-3-pro")
+    assert export_messages(imported.envelopes, "google", model="gemini-3-pro").payload == payload
+    moved = export_messages(imported.envelopes, "google", model="gemini-2.5-pro")
+    assert any(loss.kind == "moved" for loss in moved.report)
+    assert ("mediaResolution" in part) is ("mediaResolution" in str(moved.payload))
+
+
+@pytest.mark.parametrize("spelled", ["x-aac", "mpga", "mkv", "mp4", "pcm"])
+def test_sounds_go_back_to_converse_in_any_format_that_it_knows(spelled: str) -> None:
+    sound = {"audio": {"format": spelled, "source": {"bytes": b"abc"}}}
+    payload = {"messages": [{"role": "user", "content": [sound, {"text": "q"}]}]}
+    assert again(payload, "bedrock").payload == payload

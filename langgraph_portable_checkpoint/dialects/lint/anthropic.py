@@ -84,10 +84,10 @@ BLOCK_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "text": frozenset({"type", "text", "citations", "cache_control"}),
     "thinking": frozenset({"type", "thinking", "signature"}),
     "redacted_thinking": frozenset({"type", "data"}),
-    "tool_use": frozenset({"type", "id", "name", "input", "cache_control", "caller"}),
+    "tool_use": frozenset({"type", "id", "name", "input", "cache_control", "caller", "toolset_name"}),
     "server_tool_use": frozenset({"type", "id", "name", "input", "cache_control", "caller"}),
-    "tool_result": frozenset({"type", "tool_use_id", "content", "is_error", "cache_control"}),
-    "image": frozenset({"type", "source", "cache_control"}),
+    "tool_result": frozenset({"type", "tool_use_id", "content", "is_error", "cache_control", "toolset_name"}),
+    "image": frozenset({"type", "source", "cache_control", "transformations"}),
     "document": frozenset({"type", "source", "cache_control", "title", "context", "citations"}),
 }
 """Keys of blocks as requests take them. A native block with others, such as a stream's index, is spelled anew."""
