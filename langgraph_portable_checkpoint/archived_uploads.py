@@ -9,10 +9,12 @@ from typing import Any, Final, NamedTuple
 from .envelope.archive import ArchivedMedia, ThreadArchive
 from .errors import CorruptRecordError, InvalidUploadError
 from .media.table import MediaReport, Upload
-from .media.upload_checks import checked_upload
+from .media.upload_checks import checked_text, checked_upload
+from .storage.items import pack
 from .storage.programs.whole_thread import WholeConversation
 
 ABOUT: Final = ("mime_type", "size_bytes")
+_FIX: Final = "Nothing was imported."
 _REPORTED: Final = ("reason", "mime_type", "size_bytes", "message", "turn", "sha256", "uri", "detail")
 
 
@@ -47,18 +49,29 @@ def kept_uploads(archive: ThreadArchive) -> list[KeptUpload]:
     for record in archive.uploads:
         mime_type, uploads = record.get("mime_type"), record.get("uploads")
         if not isinstance(uploads, list) or not isinstance(mime_type, str | None):
-            raise CorruptRecordError("uploads", where=where, reason="they are no list", fix="Nothing was imported.")
+            raise CorruptRecordError("uploads", where=where, reason="they are no list", fix=_FIX)
         digest = record.get("sha256")
         known = data.get(digest) if isinstance(digest, str) else None
-        found += [KeptUpload(_upload(upload, where), known, mime_type) for upload in uploads]
+        found += [KeptUpload(_upload(upload, mime_type, where), known, mime_type) for upload in uploads]
     return found
 
 
-def _upload(wire: Any, where: str) -> Upload:
+def _upload(wire: object, mime_type: str | None, where: str) -> Upload:
     try:
-        return checked_upload(Upload.from_wire(wire, where=where))
+        checked_text("mime_type", mime_type)
+        upload = checked_upload(Upload.from_wire(wire, where=where))
     except InvalidUploadError as error:
-        raise CorruptRecordError("uploads", where=where, reason=str(error), fix="Nothing was imported.") from error
+        raise CorruptRecordError("uploads", where=where, reason=str(error), fix=_FIX) from error
+    _check_storable(upload.to_wire(), where)
+    return upload
+
+
+def _check_storable(wire: Mapping[str, Any], where: str) -> None:
+    """Refuse what no server can keep, before anything is stored."""
+    try:
+        pack(wire)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise CorruptRecordError("media table", where=where, reason=f"{error!r:.80}", fix=_FIX) from error
 
 
 def lost_entries(found: WholeConversation, *, sealed: bool) -> list[dict[str, Any]]:
@@ -89,7 +102,7 @@ def _loss(found: WholeConversation, name: bytes, *, sealed: bool) -> dict[str, A
     }
 
 
-def reports_of(archive: ThreadArchive) -> list[Mapping[str, Any]]:
+def reports_of(archive: ThreadArchive) -> Sequence[Mapping[str, Any]]:
     """Spell what an archive lacks as entries of a thread's media report.
 
     Raises:
@@ -97,7 +110,10 @@ def reports_of(archive: ThreadArchive) -> list[Mapping[str, Any]]:
     """
     where = f"the archive of thread {archive.thread_id!r}"
     told = [{name: entry[name] for name in _REPORTED if name in entry} for entry in archive.lost]
-    return [MediaReport.from_wire(entry, where=where).to_wire() for entry in (*told, *_named_only(archive))]
+    reports = [MediaReport.from_wire(entry, where=where).to_wire() for entry in (*told, *_named_only(archive))]
+    for report in reports:
+        _check_storable(report, where)
+    return reports
 
 
 def _named_only(archive: ThreadArchive) -> Iterator[Mapping[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -20,15 +20,10 @@ from langgraph.checkpoint.base.id import uuid6
 
 from .archived_uploads import KeptUpload, kept_uploads, lost_entries, reports_of, uploads_taken
 from .envelope.archive import ArchivedMedia, ThreadArchive, archive_from_json, archive_to_json
+from .envelope.entries import UNPROVABLE
 from .envelope.model import MessageEnvelope
 from .envelope.turn_record import iso_utc
-from .errors import (
-    CorruptRecordError,
-    MediaMissingError,
-    PortableCheckpointError,
-    ThreadExistsError,
-    ThreadNotFoundError,
-)
+from .errors import CorruptRecordError, MediaMissingError, ThreadExistsError, ThreadNotFoundError
 from .storage.layout import checked_id
 from .storage.programs.media_table import write_media
 from .storage.programs.turns import versions
@@ -116,6 +111,7 @@ class ArchiveMethods:
 
         Raises:
             FutureVersionError, CorruptRecordError: not an archive that this version reads; nothing was stored.
+            UnserializableValueError, MediaError: this saver cannot keep a part of it; no thread is left.
             ThreadExistsError: the thread is there.
         """
         archive = archive_from_json(source)
@@ -123,10 +119,13 @@ class ArchiveMethods:
             config = _config(checked_id("thread_id", thread_id))
             saver = cast(Any, self)
             _refuse_existing(thread_id, saver.get_tuple(config))
-            first, also = self._opened(archive)
-            saver.put(config, *first)
-            self._run(retell_turns(self._core, thread_id, [turn.record for turn in archive.turns]))
-            self._run(self._also(thread_id, *also))
+            retold = self._retold(thread_id, archive)
+            saver.put(config, *self._first_put(archive))
+            try:
+                self._run(retold)
+            except BaseException:
+                saver.delete_thread(thread_id)  # it would be taken for the whole conversation
+                raise
         return archive
 
     async def afrom_json(
@@ -138,49 +137,37 @@ class ArchiveMethods:
             config = _config(checked_id("thread_id", thread_id))
             saver = cast(Any, self)
             _refuse_existing(thread_id, await saver.aget_tuple(config))
-            first, also = self._opened(archive)
-            await saver.aput(config, *first)
-            await self._arun(retell_turns(self._core, thread_id, [turn.record for turn in archive.turns]))
-            await self._arun(self._also(thread_id, *also))
+            retold = self._retold(thread_id, archive)
+            await saver.aput(config, *self._first_put(archive))
+            try:
+                await self._arun(retold)
+            except BaseException:
+                await saver.adelete_thread(thread_id)  # it would be taken for the whole conversation
+                raise
         return archive
 
-    def _opened(self, archive: ThreadArchive) -> tuple[_Put, tuple[Sequence[KeptUpload], Sequence[Mapping[str, Any]]]]:
-        """Read all that an archive holds, before anything is stored; its parts may be anything.
+    def _retold(self, thread_id: str, archive: ThreadArchive) -> Program[None]:
+        """Check what an archive knows beyond messages; the program writes it to the thread that was made."""
+        return self._retell(thread_id, archive, kept_uploads(archive), reports_of(archive))
 
-        Raises:
-            CorruptRecordError: they do not fit together.
-        """
-        try:
-            return self._first_put(archive), (kept_uploads(archive), reports_of(archive))
-        except PortableCheckpointError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise CorruptRecordError(
-                "thread archive",
-                where=f"the archive of thread {archive.thread_id!r}",
-                reason=f"its parts do not fit together ({type(error).__name__}: {error})"[:300],
-                fix="Nothing was imported.",
-            ) from error
-
-    def _also(
-        self, thread_id: str, uploads: Sequence[KeptUpload], reports: Sequence[Mapping[str, Any]]
+    def _retell(
+        self,
+        thread_id: str,
+        archive: ThreadArchive,
+        uploads: Sequence[KeptUpload],
+        reports: Sequence[Mapping[str, Any]],
     ) -> Program[None]:
-        """Record what an archive knows beyond messages. No call where that is nothing."""
+        yield from retell_turns(self._core, thread_id, [turn.record for turn in archive.turns])
         saver = cast(Any, self)
         for upload, data, mime_type in uploads:
             yield from saver._record(thread_id, upload, data, mime_type)
         if reports:
             yield from write_media(self._core, thread_id, records={}, reports=reports)
 
-    def _first_put(self, archive: ThreadArchive) -> _Put:
+    def _first_put(self, archive: ThreadArchive) -> tuple[Checkpoint, dict[str, Any], dict[str, int]]:
         """Return what `put` takes to make a thread of an archive."""
         channel = next((turn.record["channel"] for turn in archive.turns if "channel" in turn.record), "messages")
-        put_back = _putter({blob.sha256: blob.data for blob in archive.media if blob.data is not None})
-        entries = [entry for turn in archive.turns for entry in turn.entries]
-        messages = [
-            self._core.codec.load_message(_each_block(archive.messages[entry[0]], put_back), entry[1])
-            for entry in entries
-        ]
+        messages = list(self._messages(archive))
         checkpoint: Checkpoint = {
             "v": 4,
             "id": str(uuid6(clock_seq=-1)),
@@ -192,8 +179,16 @@ class ArchiveMethods:
         }
         return checkpoint, {"source": "update", "step": 0, "parents": {}}, {channel: 1}
 
-
-_Put = tuple[Checkpoint, dict[str, Any], dict[str, int]]
+    def _messages(self, archive: ThreadArchive) -> Iterator[Any]:
+        put_back = _putter({blob.sha256: blob.data for blob in archive.media if blob.data is not None})
+        for ref, message_id, *_ in (entry for turn in archive.turns for entry in turn.entries):
+            try:
+                yield self._core.codec.load_message(_each_block(archive.messages[ref], put_back), message_id)
+            except UNPROVABLE as error:
+                where = f"the archive of thread {archive.thread_id!r}"
+                reason = f"its envelope does not fit together ({error!r:.80})"
+                fix = "Nothing was imported. Use another copy of the archive."
+                raise CorruptRecordError(f"message {ref.hex()}", where=where, reason=reason, fix=fix) from error
 
 
 def _missing(thread_id: str, lost: Sequence[Mapping[str, Any]]) -> MediaMissingError:

@@ -30,6 +30,7 @@ from .media.hooks import MediaHooks, tell
 from .media.options import hooks_from, policy_from, seconds_from, store_from
 from .media.placing import PolicyWalk
 from .media.policy import MediaPolicy, Mode
+from .media.shared_puts import SharedPuts, for_one_call
 from .media.stores import store_name
 from .media.table import MediaRecord, MediaReport
 from .serde import DataSerializer
@@ -110,7 +111,8 @@ class PortableRedisSaver(ThreadMethods, ConversationMethods, MediaMethods, BaseC
         self.media_store = store = store_from(media_store)
         self.media_hooks = hooks_from(media_hooks)
         timeout_seconds = seconds_from(media_timeout_seconds)
-        self._store_calls = None if store is None else StoreCalls(store, timeout_seconds=timeout_seconds)
+        calls = None if store is None else StoreCalls(store, timeout_seconds=timeout_seconds)
+        self._store_puts = None if calls is None else SharedPuts(calls)
         self._core = Core(
             layout=Layout(prefix),
             codec=self._codec(self.serde),
@@ -218,14 +220,15 @@ class PortableRedisSaver(ThreadMethods, ConversationMethods, MediaMethods, BaseC
         await self.aclose()
 
     def _run(self, program: Program[T]) -> T:
-        with self._open():
-            return BlockingDriver(self._clients.calling(), self._store_calls).run(program)
+        with self._open(), for_one_call(self._store_puts) as media:
+            return BlockingDriver(self._clients.calling(), media).run(program)
 
     async def _arun(self, program: Program[T]) -> T:
         with self._open():
             if not self._clients.can_await:
                 return await asyncio.to_thread(self._run, program)
-            return await AsyncDriver(await self._clients.asynchronous(), self._store_calls).run(program)
+            with for_one_call(self._store_puts) as media:
+                return await AsyncDriver(await self._clients.asynchronous(), media).run(program)
 
     @contextmanager
     def _open(self) -> Iterator[None]:

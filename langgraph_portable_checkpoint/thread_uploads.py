@@ -5,19 +5,16 @@ Owns how a thread's media table is read and written for that; `media.uploads` de
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b, sha256
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
-from .envelope.facts import fact_of_message
-from .envelope.turns import spans
-from .errors import CorruptRecordError, MediaError, ThreadNotFoundError
+from .errors import CorruptRecordError, ThreadNotFoundError
 from .media.hooks import MediaHooks
 from .media.table import MediaRecord, MediaReport, MediaTable, Upload
 from .media.upload_checks import checked_bytes, checked_text, checked_upload
@@ -26,6 +23,7 @@ from .storage.layout import checked_id
 from .storage.programs import media_table as programs
 from .storage.programs.amend import amend
 from .storage.programs.media_table import UPLOAD, StoredMedia
+from .upload_channels import channel_of, elements_of, turns_of
 
 if TYPE_CHECKING:
     from .media.policy import MediaPolicy
@@ -213,19 +211,20 @@ class UploadMethods:
             check: Asks the provider whether a URI without a recorded expiry still works.
             account: The account that the next request uses.
             recheck: Ask for every URI, whatever is recorded.
-            channel: The channel whose messages are rewritten; None: the one that holds the conversation.
+            channel: Which channel to look into; by default the one that holds the conversation, as for `turns()`.
 
         Raises:
             InvalidUploadError: a callable answered something else than it should. Nothing was stored.
             ConflictError: the thread went on meanwhile. The new uploads are remembered, the messages left as they are.
-            MediaError: the channel keeps changes only, as a DeltaChannel does, or the thread has none of that name.
+            MediaError: the thread has no channel of that name, or it keeps changes only, as a DeltaChannel does.
             ThreadNotFoundError: there is no such thread.
         """
         head = _head(self.get_tuple({"configurable": {**ROOT, "thread_id": thread_id}}), thread_id)
-        channel = _channel(head, channel, self._core.conversation_channels)
+        channel = channel_of(head, channel, conversations=self._core.conversation_channels)
+        elements = elements_of(head, channel)
         media = self._run(self._read(thread_id))
         refreshed = refresh_uploads(
-            _messages(head, channel),
+            elements,
             media.table,
             now=datetime.now(UTC) if now is None else now,
             fetch=lambda record: self._run(programs.fetch_blob(self._core, thread_id, media.name_of(record))),
@@ -233,7 +232,7 @@ class UploadMethods:
             check=check,
             account=account,
             recheck=recheck,
-            turns=_turns(head, channel),
+            turns=turns_of(elements),
             hooks=self.media_hooks,
         )
         self._run(self._note(thread_id, media, refreshed.records))
@@ -254,10 +253,11 @@ class UploadMethods:
     ) -> Refreshed:
         """Renew provider uploads; see `refresh_uploads`. The callables may be coroutine functions."""
         head = _head(await self.aget_tuple({"configurable": {**ROOT, "thread_id": thread_id}}), thread_id)
-        channel = _channel(head, channel, self._core.conversation_channels)
+        channel = channel_of(head, channel, conversations=self._core.conversation_channels)
+        elements = elements_of(head, channel)
         media = await self._arun(self._read(thread_id))
         refreshed = await arefresh_uploads(
-            _messages(head, channel),
+            elements,
             media.table,
             now=datetime.now(UTC) if now is None else now,
             fetch=lambda record: self._arun(programs.fetch_blob(self._core, thread_id, media.name_of(record))),
@@ -265,7 +265,7 @@ class UploadMethods:
             check=check,
             account=account,
             recheck=recheck,
-            turns=_turns(head, channel),
+            turns=turns_of(elements),
             hooks=self.media_hooks,
         )
         await self._arun(self._note(thread_id, media, refreshed.records))
@@ -274,10 +274,10 @@ class UploadMethods:
         return refreshed
 
     def _amend(
-        self, thread_id: str, head: CheckpointTuple, channel: str, table: MediaTable, refreshed: Refreshed
+        self, thread_id: str, head: CheckpointTuple, channel: str | None, table: MediaTable, refreshed: Refreshed
     ) -> Program[None]:
         """Rewrite what changed in the head, in place: what waits there goes on as if nothing had been done."""
-        if refreshed.changed:
+        if channel is not None and refreshed.changed:
             yield from amend(
                 self._core,
                 thread_id,
@@ -314,44 +314,6 @@ def _head(head: CheckpointTuple | None, thread_id: str) -> CheckpointTuple:
     if head is None:
         raise ThreadNotFoundError(f"there is no thread {thread_id!r} whose uploads could be refreshed.")
     return head
-
-
-def _channel(head: CheckpointTuple, channel: str | None, conversations: Sequence[str]) -> str:
-    """Find the channel to look into: the one that is named, or that holds the conversation."""
-    known, values = head.checkpoint["channel_versions"], head.checkpoint["channel_values"]
-    if channel is not None and channel not in known:
-        raise MediaError(
-            f"thread {head.config['configurable']['thread_id']!r} has no channel {channel!r}, but {sorted(values)}. "
-            "Nothing was looked at. Name the channel that holds the messages, or none for the conversation's."
-        )
-    own = (name for name in conversations if name in known and values.get(name) != [])
-    found = (name for name, value in values.items() if isinstance(value, list) and _is_conversation(value))
-    return channel or next(own, None) or next(found, "messages")
-
-
-def _is_conversation(value: list[Any]) -> bool:
-    return bool(value) and all(isinstance(message, BaseMessage) for message in value)
-
-
-def _messages(head: CheckpointTuple, channel: str) -> list[Any]:
-    value = head.checkpoint["channel_values"].get(channel)
-    kept_as_changes = value is None and channel in head.checkpoint["channel_versions"]
-    if kept_as_changes or type(value).__name__ == "_DeltaSnapshot":
-        raise MediaError(
-            f"channel {channel!r} of thread {head.config['configurable']['thread_id']!r} holds no list in its newest "
-            "checkpoint: a DeltaChannel keeps changes only, and what it has written before cannot be renewed in place. "
-            "Nothing was stored. Renew its messages with the graph's update_state, or use another kind of channel."
-        )
-    return list(value) if isinstance(value, list) else []
-
-
-def _turns(head: CheckpointTuple, channel: str) -> list[int]:
-    """Give each message of a conversation its turn; none where the channel holds something else."""
-    messages = _messages(head, channel)
-    if not all(isinstance(message, BaseMessage) for message in messages):
-        return []
-    cut = spans([fact_of_message(message) for message in messages])
-    return [turn for turn, span in enumerate(cut) for _ in range(span.start, span.stop)]
 
 
 def _lasting(refreshed: Refreshed) -> list[MediaReport]:

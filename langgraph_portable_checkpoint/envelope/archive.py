@@ -31,7 +31,8 @@ import msgpack
 from langgraph_portable_checkpoint.envelope.model import ENVELOPE_VERSION, MessageEnvelope
 from langgraph_portable_checkpoint.envelope.turn_log import StoredTurn
 from langgraph_portable_checkpoint.envelope.turn_model import PAGE_MESSAGES, TURN_VERSION, TurnPage, TurnRecord
-from langgraph_portable_checkpoint.envelope.turn_wire import turn_from_json, turn_to_json
+from langgraph_portable_checkpoint.envelope.turn_wire import dump_turn, turn_from_json, turn_to_json
+from langgraph_portable_checkpoint.envelope.well_formed import problems_of
 from langgraph_portable_checkpoint.errors import CorruptRecordError, FutureVersionError
 
 ARCHIVE_FORMAT: Final = "langgraph-portable-checkpoint/thread"
@@ -214,7 +215,7 @@ def _turn_from_json(value: object, where: str) -> StoredTurn:
         binary = value["binary"]
         value = {key: part for key, part in value.items() if key != "binary"}
         _put_back(value, binary, where)
-    whole = turn_from_json(value, where=where)
+    whole = _storable(turn_from_json(value, where=where), where)
     entries = whole["messages"]
     if whole["count"] != len(entries):
         raise _corrupt(where, f"turn {whole['turn']} counts {whole['count']} messages and lists {len(entries)}")
@@ -226,6 +227,14 @@ def _turn_from_json(value: object, where: str) -> StoredTurn:
     media = [use for use in whole["media"] if use["message"] >= at]
     record = cast(TurnRecord, {**whole, "messages": entries[at:], "media": media, "pages": count})
     return StoredTurn(record, pages)
+
+
+def _storable(whole: TurnRecord, where: str) -> TurnRecord:
+    try:
+        dump_turn(whole)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise _corrupt(where, f"turn {whole['turn']} holds what no server can keep ({error!r:.80})") from error
+    return whole
 
 
 def _page(whole: TurnRecord, number: int) -> TurnPage:
@@ -256,15 +265,11 @@ def _message_from_json(value: Any, where: str) -> tuple[bytes, MessageEnvelope]:
         raise _corrupt(where, f"a message is malformed ({error!r:.80})") from error
     _put_back(envelope, binary, where)
     _check_version(envelope.get("v"), ENVELOPE_VERSION, where)
-    if not _is_content(envelope.get("content")) or not isinstance(envelope.get("role"), str):
-        raise _corrupt(where, f"a message is malformed: {ref.hex()} has no role or no content")
+    if wrong := problems_of(envelope):
+        raise _corrupt(
+            where, f"a message is malformed: {ref.hex()} lacks or has of a wrong type {', '.join(wrong)}"[:400]
+        )
     return ref, cast(MessageEnvelope, envelope)
-
-
-def _is_content(value: object) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(block, dict) and isinstance(block.get("type"), str) for block in value
-    )
 
 
 def _decoded(encoded: str) -> Any:

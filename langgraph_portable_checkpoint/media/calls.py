@@ -19,7 +19,6 @@ from types import TracebackType
 from typing import Any, Final
 
 from langgraph_portable_checkpoint.errors import MediaError, MediaMissingError, MediaStoreError
-from langgraph_portable_checkpoint.media.joining import Blob, PutsUnderWay
 from langgraph_portable_checkpoint.media.stores import (
     MAX_REF_CHARS,
     AsyncMediaStore,
@@ -31,6 +30,8 @@ from langgraph_portable_checkpoint.media.stores import (
 DEFAULT_TIMEOUT_SECONDS: Final = 30.0
 PARALLEL_CALLS: Final = 8
 
+Blob = tuple[str, str | None, bytes]
+"""SHA-256 in hex, mime type, bytes."""
 Wanted = tuple[str, str]
 """Ref, SHA-256 in hex."""
 AnyStore = MediaStore | AsyncMediaStore
@@ -87,25 +88,15 @@ async def aget_blobs(
 
 
 class StoreCalls:
-    """A store with its time limit, in the form that the drivers call it: batches in, answers out, in order.
-
-    Calls that put the same blob at the same moment put it once.
-    """
+    """A store with its time limit, in the form that the drivers call it: batches in, answers out, in order."""
 
     def __init__(self, store: AnyStore, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> None:
         self.store = store
         self.timeout_seconds = timeout_seconds
-        self._under_way = PutsUnderWay()
 
     def put_all(self, blobs: Sequence[Blob]) -> list[str]:
         """See `put_blobs`."""
-        claim = self._under_way.claim(blobs)
-        with claim:
-            claim.done(claim.own, put_blobs(self.store, claim.own, timeout_seconds=self.timeout_seconds))
-        wait(claim.others.values(), self.timeout_seconds)
-        left = claim.left()
-        claim.done(left, put_blobs(self.store, left, timeout_seconds=self.timeout_seconds))
-        return claim.refs()
+        return put_blobs(self.store, blobs, timeout_seconds=self.timeout_seconds)
 
     def get_all(self, refs: Sequence[Wanted]) -> list[bytes | MediaError]:
         """See `get_blobs`."""
@@ -113,14 +104,7 @@ class StoreCalls:
 
     async def aput_all(self, blobs: Sequence[Blob]) -> list[str]:
         """See `aput_blobs`."""
-        claim = self._under_way.claim(blobs)
-        with claim:
-            claim.done(claim.own, await aput_blobs(self.store, claim.own, timeout_seconds=self.timeout_seconds))
-        if claim.others:
-            await asyncio.wait(map(asyncio.wrap_future, claim.others.values()), timeout=self.timeout_seconds)
-        left = claim.left()
-        claim.done(left, await aput_blobs(self.store, left, timeout_seconds=self.timeout_seconds))
-        return claim.refs()
+        return await aput_blobs(self.store, blobs, timeout_seconds=self.timeout_seconds)
 
     async def aget_all(self, refs: Sequence[Wanted]) -> list[bytes | MediaError]:
         """See `aget_blobs`."""

@@ -9,13 +9,22 @@ the key's project); OpenAI `file_id`, Anthropic `source.file_id`, Bedrock `s3Loc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
 from langgraph_portable_checkpoint.media.holes import Path
-from langgraph_portable_checkpoint.media.shapes import carries_text, native_part, stands_for_a_part
+from langgraph_portable_checkpoint.media.own_records import is_own_record
+from langgraph_portable_checkpoint.media.shapes import (
+    is_listed,
+    listed_part,
+    looks_like_a_part,
+    native_part,
+    placeholder_part,
+    says_text,
+)
 from langgraph_portable_checkpoint.media.walk import children, punch
 
 Kind = Literal["base64", "google_file_uri", "provider_file", "url"]
@@ -38,11 +47,25 @@ class Reference(NamedTuple):
     path: Path
     """Of the URI or id."""
     part: int | None
-    """How many steps of `path` lead to the part."""
+    """How many steps of `path` lead to the part; None in a channel's own record, which is more than the reference."""
     kind: Kind
     uri: str
     mime_type: str | None
     size_bytes: int | None
+    text_stays: bool = False
+    """Whether the part has its text all the same, so that only the reference has to go."""
+
+    def removal(self, text: str) -> tuple[Path, Callable[[Any], Any]]:
+        """Say what to exchange, and for what, to take the medium away.
+
+        Args:
+            text: What takes the place of a part that is nothing but the medium.
+        """
+        if self.text_stays:
+            return self.path[:-1], _without_references
+        if self.part is None:
+            return self.path, lambda _: text
+        return self.path[: self.part], partial(placeholder_part, text=text)
 
 
 class MediaPart(NamedTuple):
@@ -113,31 +136,40 @@ def _messages(node: Any) -> Iterator[BaseMessage]:
 
 def _references(node: Any, path: Path, part: int | None, block: Mapping[Any, Any] | None) -> Iterator[Reference]:
     """Yield the references below a node; `block` is the media part around it, `part` the length of its path."""
-    if isinstance(node, Mapping):
-        listed = bool(path) and isinstance(path[-1], int)
-        if listed or block is None:
-            part, block = (len(path), node) if _is_part(node, listed=listed) else (None, None)
+    if isinstance(node, Mapping) and (is_listed(path) or block is None):
+        part, block = _part(node, path)
     for step, child in children(node):
-        if block is not None and isinstance(child, str) and _is_referring(step, node) and _refers(step, child):
+        if block is not None and isinstance(child, str) and _is_referring(step, node, path) and _refers(step, child):
             kind = _kind(step, child)
-            yield Reference((*path, step), part, kind, child, _mime(node, block), _size(block))
+            text_stays = says_text(native_part(block))
+            yield Reference((*path, step), part, kind, child, _mime(node, block), _size(block), text_stays)
         else:
             yield from _references(child, (*path, step), part, block)
 
 
-def _is_part(node: Mapping[Any, Any], *, listed: bool) -> bool:
-    inner = native_part(node) if listed else node
-    if stands_for_a_part(node, listed=listed):
-        return not carries_text(inner)
-    node = inner
+def _part(node: Mapping[Any, Any], path: Path) -> tuple[int | None, Mapping[Any, Any] | None]:
+    """Say how long the path of the part is that a dict is, and return the part; see `Reference.part`."""
+    native = listed_part(node, path)
+    if not looks_like_a_part(node, path) and not _is_upload(native, is_listed(path)):
+        return None, None
+    return None if is_own_record(native, path) else len(path), node
+
+
+def _is_upload(node: Mapping[Any, Any], listed: bool) -> bool:
     if node.get("type") == "container_upload":
         return True
     file_data = node.get("fileData", node.get("file_data"))
-    return file_data is not None and (listed or (len(node) == 1 and isinstance(file_data, Mapping)))
+    return isinstance(file_data, Mapping) and (listed or len(node) == 1)
 
 
-def _is_referring(step: object, node: Mapping[Any, Any]) -> bool:
+def _is_referring(step: object, node: Mapping[Any, Any], path: Path) -> bool:
+    if path[-1:] == ("resource",) and isinstance(node.get("text"), str):
+        return False  # MCP's embedded text, which its URI only names
     return step in _REFERRING_KEYS or (step == "id" and node.get("source_type") == "id")
+
+
+def _without_references(node: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {step: child for step, child in node.items() if not _is_referring(step, node, ())}
 
 
 def _refers(step: object, text: str) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from langgraph_portable_checkpoint.envelope.media_types import sniff
 from langgraph_portable_checkpoint.media.encodings import OCTET_STREAM, Encoded, head, measure
+from langgraph_portable_checkpoint.media.own_records import is_own_record
 
 UNNAMED_MIN_BYTES: Final = 128
 """A string that no block announces must hold at least this much to be taken for a file by its first bytes."""
@@ -41,6 +42,7 @@ MEDIA_PART_TYPES: Final = frozenset(
         "image_generation_call", "computer_screenshot", "resource", "resource_link",
     }
 )  # fmt: skip
+_TEXT_PART_TYPES: Final = frozenset({"text-plain", "file", "document"})
 _UNTYPED_PART_KEYS: Final = frozenset({"inline_data", "inlineData", "image", "audio", "video", "document"})
 _SOURCE_TYPE: Final = "base64"
 """Type of an Anthropic source that stands without its block."""
@@ -101,9 +103,9 @@ def is_media_part(block: Mapping[Any, Any]) -> bool:
     return any(isinstance(block.get(key), Mapping) for key in _UNTYPED_PART_KEYS)
 
 
-def carries_text(block: Mapping[Any, Any]) -> bool:
-    """Say whether a part is a text, whatever it says of where that comes from."""
-    return any(isinstance(holder, Mapping) and bool(_word(holder, "text")) for holder in (block, block.get("resource")))
+def says_text(block: Mapping[Any, Any]) -> bool:
+    """Say whether a part is a text that also says where it was found."""
+    return _word(block, "type") in _TEXT_PART_TYPES and bool(_word(block, "text"))
 
 
 def native_part(block: Mapping[Any, Any]) -> Mapping[Any, Any]:
@@ -112,13 +114,23 @@ def native_part(block: Mapping[Any, Any]) -> Mapping[Any, Any]:
     return inner if isinstance(inner, Mapping) else block
 
 
-def stands_for_a_part(block: Mapping[Any, Any], *, listed: bool) -> bool:
+def stands_for_a_part(block: Mapping[Any, Any], path: Sequence[object]) -> bool:
     """Say whether a placeholder may replace a dict whole, also where it is no list's element.
+
+    Args:
+        block: The dict.
+        path: Where it stands.
+    """
+    return looks_like_a_part(block, path) and not is_own_record(listed_part(block, path), path)
+
+
+def looks_like_a_part(block: Mapping[Any, Any], path: Sequence[object]) -> bool:
+    """Say whether a dict has the shape of a part.
 
     What has no type is a part by its place: only in a list is `{"image": ...}` one, elsewhere it may be a call's
     arguments, unless it can be nothing else.
     """
-    if listed:
+    if is_listed(path):
         return is_media_part(native_part(block))
     if isinstance(block.get("type"), str):
         return block["type"] == _SOURCE_TYPE or is_media_part(block)
@@ -126,11 +138,21 @@ def stands_for_a_part(block: Mapping[Any, Any], *, listed: bool) -> bool:
     return not more and key in _UNTYPED_PART_KEYS and isinstance(inner, Mapping) and _is_source(inner)
 
 
+def listed_part(block: Mapping[Any, Any], path: Sequence[object]) -> Mapping[Any, Any]:
+    """Return the part that a dict is, or wraps where it is a list's element."""
+    return native_part(block) if is_listed(path) else block
+
+
+def is_listed(path: Sequence[object]) -> bool:
+    """Say whether a path leads to an element of a list."""
+    return bool(path) and isinstance(path[-1], int)
+
+
 def part_around(path: Sequence[object], enclosing: Enclosing) -> int | None:
     """Say how many steps of a leaf's path lead to the outermost part around it; None where no part is around it."""
     first = len(path) - len(enclosing)
     for depth, (_, block) in enumerate(enclosing, start=first):
-        if stands_for_a_part(block, listed=depth > 0 and isinstance(path[depth - 1], int)):
+        if stands_for_a_part(block, path[:depth]):
             return depth
     return None
 
@@ -163,7 +185,7 @@ def is_named(encoded: Encoded, enclosing: Enclosing) -> bool:
 def _may_be_a_word(encoded: Encoded, enclosing: Enclosing) -> bool:
     """Tell a short text that may be a word: in a call's arguments or a channel's own dict, "data" may hold one."""
     short = encoded.encoding.startswith("base64") and encoded.size_bytes < UNNAMED_MIN_BYTES
-    return short and not any(stands_for_a_part(block, listed=True) for _, block in enclosing)
+    return short and not any(stands_for_a_part(block, (0,)) for _, block in enclosing)
 
 
 def declared_type(prefix: str, enclosing: Enclosing) -> str | None:

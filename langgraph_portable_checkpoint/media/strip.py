@@ -7,7 +7,6 @@ medium to it (`carried`), also where the walk leaves it in place because it coul
 
 from __future__ import annotations
 
-from functools import partial
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, Self
 
@@ -169,15 +168,12 @@ class _Rest:
 
 
 def strip_references(value: Any) -> tuple[Any, tuple[MediaReport, ...]]:
-    """Replace every part that only refers to a medium (a URL, a provider's file) by a text."""
+    """Replace every part that only refers to a medium (a URL, a provider's file) by a text, or leave it its own."""
     references = [reference for reference in find_references(value) if reference.part is not None]
     if not references:
         return value, ()
-    places = {
-        reference.path[: reference.part]: removed_text(reference.mime_type, reference.size_bytes)
-        for reference in references
-    }
-    stripped = replace_at(value, {path: partial(placeholder_part, text=text) for path, text in places.items()})
+    changes = dict(found.removal(removed_text(found.mime_type, found.size_bytes)) for found in references)
+    stripped = replace_at(value, changes)
     return stripped, tuple(
         MediaReport(
             reason="stripped", mime_type=reference.mime_type, size_bytes=reference.size_bytes, uri=reference.uri,

@@ -313,10 +313,16 @@ def _of(*types: type) -> Any:
     return read
 
 
+def _uri(value: object, where: str) -> object:
+    if value is None:
+        raise CorruptRecordError("a media record", where=where, reason="an upload has no URI")
+    return _of(str)(value, where)
+
+
 def _time(value: object, where: str) -> datetime | None:
     try:
         return None if value is None else utc(datetime.fromisoformat(str(value)))
-    except ValueError as wrong:
+    except (ValueError, OverflowError) as wrong:
         raise CorruptRecordError("a media record", where=where, reason=f"a time is malformed: {wrong}") from wrong
 
 
@@ -325,13 +331,13 @@ def _uploads(value: object, where: str) -> tuple[Upload, ...]:
 
 
 def _reason(value: object, where: str) -> object:
-    if value not in REASONS:
+    if not isinstance(value, str) or value not in REASONS:
         raise CorruptRecordError("a media report", where=where, reason=f"reason {value!r:.60} is not known")
     return value
 
 
 _READERS: Final[dict[str, dict[str, Any]]] = {
-    "Upload": {"uri": _of(str), "provider": _of(str), "account": _of(str), "uploaded_at": _time, "expires_at": _time},
+    "Upload": {"uri": _uri, "provider": _of(str), "account": _of(str), "uploaded_at": _time, "expires_at": _time},
     "MediaRecord": {
         "sha256": _of(str), "mime_type": _of(str), "size_bytes": _of(int), "recognised_as": _of(str),
         "store": _of(str), "ref": _of(str),

@@ -18,7 +18,6 @@ import inspect
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -29,7 +28,6 @@ from langgraph_portable_checkpoint.media.holes import Path
 from langgraph_portable_checkpoint.media.hooks import NO_HOOKS, MediaHooks, tell
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, expired_text
 from langgraph_portable_checkpoint.media.references import Reference, find_references
-from langgraph_portable_checkpoint.media.shapes import placeholder_part
 from langgraph_portable_checkpoint.media.table import MediaRecord, MediaReport, MediaTable, Upload, failure_report
 from langgraph_portable_checkpoint.media.upload_checks import (
     answered_check,
@@ -353,7 +351,7 @@ def _change(found: Reference, successor: Upload | None, table: MediaTable) -> tu
         return found.path, lambda _: uri
     record = table.by_uri(found.uri) or MediaRecord(size_bytes=found.size_bytes)
     text = expired_text(found.mime_type or record.mime_type, record.size_bytes)
-    return found.path[: found.part], partial(placeholder_part, text=text)
+    return found.removal(text)
 
 
 def _report(

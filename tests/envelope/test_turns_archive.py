@@ -84,7 +84,8 @@ json_values = st.recursive(
 
 @given(json_values, json_values)
 def test_any_value_comes_back_also_what_json_cannot_say(state: Any, args: Any) -> None:
-    one = envelope(state=state, content=[{"type": "tool_call", "args": args, "extras": {"binary": args}}])
+    call = {"type": "tool_call", "args": {"binary": args}, "extras": {"binary": args}}
+    one = envelope(state={"fields": state}, content=[call])
     document = archive_to_json(archive_of(one))
     assert archive_from_json(document).messages == {b"\0" * 16: one}
 

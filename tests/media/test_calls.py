@@ -16,7 +16,7 @@ from langgraph_portable_checkpoint.errors import (
     MediaRefError,
     MediaStoreError,
 )
-from langgraph_portable_checkpoint.media import calls, joining
+from langgraph_portable_checkpoint.media import calls
 from langgraph_portable_checkpoint.testing import sha256_of
 
 DATA = b"bytes of a blob"
@@ -226,88 +226,3 @@ def test_a_store_that_ends_its_thread_fails_at_once(kind: str, error: BaseExcept
 def test_an_interrupt_from_the_keyboard_is_not_swallowed() -> None:
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(calls.aget_blobs(ScriptedAsync(Scripted(get=raising(KeyboardInterrupt()))), [("r", SHA)]))
-
-
-class Together:
-    """A store whose first put does not end before another call waits for it."""
-
-    name = "together"
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, fails: int = 0) -> None:
-        self.puts: list[str] = []
-        self.fails = fails
-        self.begun, self.waited_for = threading.Event(), threading.Event()
-        claim = joining.PutsUnderWay.claim
-
-        def claiming(puts: joining.PutsUnderWay, blobs: Any) -> joining.Claim:
-            made = claim(puts, blobs)
-            if made.others:
-                self.waited_for.set()
-            return made
-
-        monkeypatch.setattr(joining.PutsUnderWay, "claim", claiming)
-
-    def put(self, sha256: str, mime_type: str | None, data: bytes) -> str:
-        self.puts.append(sha256)
-        if len(self.puts) == 1:
-            self.begun.set()
-            assert self.waited_for.wait(20)
-        if len(self.puts) <= self.fails:
-            raise OSError("no space left")
-        return f"ref of {sha256}"
-
-    def get(self, ref: str) -> bytes:
-        return DATA
-
-
-def both_put(store: Together, kind: str) -> list[Any]:
-    """Put one blob twice, the second time once the first put has begun; an error counts as an answer."""
-    caller, blobs = calls.StoreCalls(store), [(SHA, None, DATA)]
-
-    def after(begun: threading.Event | None) -> list[str]:
-        assert begun is None or begun.wait(20)
-        return caller.put_all(blobs)
-
-    async def awaited(begun: threading.Event | None) -> list[str]:
-        if begun is not None:
-            await asyncio.to_thread(begun.wait, 20)
-        return await caller.aput_all(blobs)
-
-    async def both() -> list[Any]:
-        return await asyncio.gather(*[run(begun) for begun in (None, store.begun)], return_exceptions=True)
-
-    def run(begun: threading.Event | None) -> Any:
-        return awaited(begun) if kind == "awaited" else asyncio.to_thread(after, begun)
-
-    return asyncio.run(both())
-
-
-@pytest.mark.parametrize("kind", ["blocking", "awaited"])
-def test_a_blob_that_two_calls_put_at_once_is_put_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Together(monkeypatch)
-    assert both_put(store, kind) == [[f"ref of {SHA}"]] * 2
-    assert store.puts == [SHA]
-    assert calls.StoreCalls(store).put_all([(SHA, None, DATA)]) == [f"ref of {SHA}"]
-    assert store.puts == [SHA] * 2, "a put that has ended is joined by nobody"
-
-
-@pytest.mark.parametrize("kind", ["blocking", "awaited"])
-def test_who_waits_for_a_put_that_fails_puts_the_blob_itself(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = both_put(store := Together(monkeypatch, fails=1), kind)
-    assert isinstance(first, MediaStoreError)
-    assert second == [f"ref of {SHA}"]
-    assert store.puts == [SHA] * 2
-
-
-def test_the_blobs_of_a_call_keep_their_order_whoever_puts_them() -> None:
-    puts = joining.PutsUnderWay()
-    blobs = [(name, None, b"") for name in ("a", "b", "c")]
-    with puts.claim([blobs[1]]) as other:
-        claim = puts.claim(blobs)
-        assert claim.own == [blobs[0], blobs[2]]
-        with claim:
-            claim.done(claim.own, ["A", "C"])
-        other.done(other.own, ["B"])
-    assert claim.left() == []
-    assert claim.refs() == ["A", "B", "C"]
-    assert puts.claim(blobs).own == blobs

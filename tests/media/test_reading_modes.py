@@ -7,7 +7,7 @@ import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
-from threading import Barrier
+from threading import Event
 from typing import Any
 
 import pytest
@@ -23,7 +23,7 @@ from langgraph_portable_checkpoint import (
     export_thread,
 )
 from langgraph_portable_checkpoint.errors import LossyExportError
-from langgraph_portable_checkpoint.media.joining import PutsUnderWay
+from langgraph_portable_checkpoint.media.shared_puts import SharedPuts
 from tests.saver.checkpoints import checkpoint
 from tests.servers import Room
 
@@ -127,6 +127,23 @@ def test_a_medium_that_was_left_where_it_is_is_not_stored_anew(
         assert _read(other, "all")[2].content == _image(0)
 
 
+@pytest.mark.parametrize(("media", "whole"), [("all", True), (0, True), (1, True), ("none", False)])
+def test_turns_are_counted_in_the_conversation_and_all_else_is_read_whole_or_not_at_all(
+    saver: PortableRedisSaver, server: Room, media: Any, whole: bool
+) -> None:
+    frames = [base64.b64decode(part["image_url"]["url"][22:]) for part in (_image(7)[1], _image(8)[1])]
+    made = checkpoint({"messages": [HumanMessage(_image(0), id="q")], "frames": frames})
+    where: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    stored = saver.put(where, made, {"source": "loop", "step": 1, "parents": {}}, made["channel_versions"])
+    saver.put_writes(stored, [("frames", frames)], "task")
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as other:
+        found = other.get_tuple({"configurable": {**stored["configurable"], "media": media}})
+    assert found is not None
+    assert found.pending_writes is not None
+    for read in (found.checkpoint["channel_values"]["frames"], found.pending_writes[0][2]):
+        assert (read == frames) is whole
+
+
 @pytest.mark.parametrize("media", ["some", -1, True])
 def test_a_listing_in_an_unknown_reading_mode_is_refused(saver: PortableRedisSaver, media: Any) -> None:
     with pytest.raises(ValueError, match="media"):
@@ -221,21 +238,28 @@ def test_hooks_hear_of_media_stored_once_and_of_media_missing(server: Room) -> N
 def test_hooks_hear_once_of_a_medium_that_two_calls_store_side_by_side(
     server: Room, tmp_path: Path, begun: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both, begun_puts, stored = Barrier(2, timeout=20), count(), list[Any]()
-    claim = PutsUnderWay.claim
+    both, claims, stored, claim = Event(), count(1), list[Any](), SharedPuts.claim
 
-    def claiming(puts: PutsUnderWay, blobs: Any) -> Any:
-        made = claim(puts, blobs)
-        if next(begun_puts) < 2:
-            both.wait()
-        return made
+    def counted(puts: SharedPuts, key: Any) -> Any:
+        found = claim(puts, key)
+        if next(claims) == 2:
+            both.set()
+        return found
 
-    monkeypatch.setattr(PutsUnderWay, "claim", claiming)
+    monkeypatch.setattr(SharedPuts, "claim", counted)
+
+    class Waiting(DirectoryMediaStore):
+        def put(self, sha256: str, mime_type: str | None, data: bytes) -> str:
+            assert both.wait(20)
+            return super().put(sha256, mime_type, data)
+
     hooks = MediaHooks(on_externalize=stored.append)
     where = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1"}}
     with (
         ThreadPoolExecutor(2) as pool,
-        PortableRedisSaver.from_url(server.url, prefix=server.prefix, media_store=tmp_path, media_hooks=hooks) as saver,
+        PortableRedisSaver.from_url(
+            server.url, prefix=server.prefix, media_store=Waiting(tmp_path), media_hooks=hooks
+        ) as saver,
     ):
         if begun:
             saver.put_writes(where, [("n", 1)], "zero")

@@ -18,6 +18,7 @@ from langgraph_portable_checkpoint import MediaPolicy, export_thread
 from langgraph_portable_checkpoint.errors import MediaTooLargeError
 from langgraph_portable_checkpoint.media.carried import Carried, carried
 from langgraph_portable_checkpoint.media.references import find_references
+from langgraph_portable_checkpoint.media.shapes import native_part
 from langgraph_portable_checkpoint.media.strip import take_out
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import checkpoint, config, metadata
@@ -365,9 +366,15 @@ SAID: dict[str, Any] = {
     "MCP, wrapped": [
         {"type": "non_standard", "value": {"type": "resource", "resource": {"uri": "x:", "text": "said"}}}
     ],
-    "v1 with a link": [{"type": "text-plain", "text": "said", "url": "https://e.org/a", "mime_type": "text/plain"}],
-    "v1 with a file's id": [{"type": "text-plain", "text": "said", "file_id": "f1"}],
     "a record that names a picture": [{"name": "chair", "image": "chair.png", "url": "https://shop.org/1"}],
+    "a record with a picture's link": [{"name": "chair", "image": {"url": "https://shop.org/1.png"}, "price": 3}],
+    "a search hit": [{"type": "document", "url": "https://e.org", "snippet": "said"}],
+    "a search hit with a text": [{"type": "document", "url": "https://e.org", "text": "said"}],
+    "a task with a file": {"tasks": [{"type": "file", "url": "https://e.org/f", "todo": "said"}]},
+    "a film with a title": [{"type": "video", "url": "https://e.org/1", "title": "said"}],
+    "a film by itself": {"film": {"type": "video", "url": "https://e.org/1", "title": "said"}},
+    "a record with a file": [{"file_data": {"uri": "https://e.org/f"}, "note": "said"}],
+    "a hit in an answer's metadata": {"response_metadata": {"hits": [{"type": "image", "url": "x:", "alt": "said"}]}},
     "a word in a form": {"filename": "a.txt", "data": "THETEXT"},
     "a word of eight letters": {"filename": "a.txt", "data": "THETEXTS"},
     "a word in a call": {"format": "csv", "data": "name"},
@@ -385,3 +392,36 @@ def test_a_short_file_that_begins_as_one_goes_outside_of_parts_too() -> None:
     short = base64.b64encode(PNG[:60]).decode()
     for spelling in (short, short[:40] + "\n" + short[40:]):
         assert short[:40] not in repr(take_out({"filename": "a.png", "data": spelling}, STRIP).value)
+
+
+TEXT_PARTS: dict[str, Any] = {
+    "v1 with a link": {"type": "text-plain", "text": "said", "url": "https://e.org/a", "mime_type": "text/plain"},
+    "v1 with a file's id": {"type": "text-plain", "text": "said", "file_id": "f1", "title": "t"},
+    "both": {"type": "text-plain", "text": "said", "url": "https://e.org/a", "file_id": "f1"},
+    "v0": {"type": "file", "source_type": "text", "text": "said", "url": "https://e.org/a"},
+    "wrapped": {"type": "non_standard", "value": {"type": "text-plain", "text": "said", "file_id": "f1"}},
+}
+
+
+@pytest.mark.parametrize("name", TEXT_PARTS)
+def test_a_text_stays_and_the_file_that_it_was_found_in_goes(name: str) -> None:
+    value = {"content": [TEXT_PARTS[name]]}
+    assert stripped(value, STRIP) == (value, [])
+    left, reports = stripped(value, NOT_PRESERVED)
+    inner = native_part(TEXT_PARTS[name])
+    kept = {key: word for key, word in inner.items() if key not in ("url", "file_id")}
+    assert left == {"content": [kept if inner is TEXT_PARTS[name] else {"type": "non_standard", "value": kept}]}
+    assert len(reports) == len(inner) - len(kept)
+
+
+@pytest.mark.parametrize("record", [{"type": "image", "url": "x:", "alt": "a"}, {"image": {"url": "x:"}, "alt": "a"}])
+def test_what_stands_in_a_message_is_a_part_whatever_it_says_more(record: Any) -> None:
+    for value in ({"content": [record]}, [{"role": "user", "content": [record]}]):
+        left, reports = stripped(value, NOT_PRESERVED)
+        assert "x:" not in repr(left)
+        assert len(reports) == 1
+
+
+def test_a_record_loses_the_bytes_alone() -> None:
+    record = {"type": "document", "base64": TEXT, "summary": "said"}
+    assert stripped([record]) == ([{**record, "base64": NAMED}], [ENTRY])

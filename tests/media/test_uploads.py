@@ -136,6 +136,27 @@ def test_an_expired_upload_without_bytes_becomes_a_placeholder(run: Run, known: 
 
 
 @pytest.mark.parametrize(
+    ("value", "left"),
+    [
+        (
+            HumanMessage([{"type": "text-plain", "text": "said", "url": OLD}], id="q"),
+            HumanMessage([{"type": "text-plain", "text": "said"}], id="q"),
+        ),
+        (
+            {"type": "file", "url": OLD, "note": "said"},
+            {"type": "file", "url": "[data, 9 B, expired at the provider]", "note": "said"},
+        ),
+    ],
+    ids=["a text that was found in the file", "a record"],
+)
+def test_a_text_beside_an_expired_upload_stays(run: Run, value: Any, left: Any) -> None:
+    known = MediaRecord(size_bytes=9, uploads=(EXPIRED,))
+    refreshed = run([value], MediaTable([known]), Provider())
+    assert refreshed.values == (left,)
+    assert [report.reason for report in refreshed.reports] == ["expired_no_bytes"]
+
+
+@pytest.mark.parametrize(
     ("error", "reason"),
     [(MediaStoreError("HTTP 503"), "missing_blob"), (MediaDigestError("HTTP 503"), "corrupt_blob")],
 )
