@@ -7,6 +7,7 @@ Source: botocore 1.44 bedrock-runtime service model; rules B3, B4, B6, B8, B11, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeGuard
@@ -18,6 +19,7 @@ from .bedrock_read import API
 from .beside import UNSAID, unsaid, word_of
 from .lint.bedrock import BLOCK_KEYS, MAX_DOCUMENTS, MAX_IMAGES, RESULT_KEYS, SYSTEM_KEYS
 from .plain_values import plain_or_told
+from .reasoning import origin_of
 from .report import Placed, Report
 
 _NATIVE_KEYS: Final = BLOCK_KEYS | {"json"}
@@ -123,12 +125,14 @@ class Writer:
         return {"text": f"[{kind}: not available here]"}
 
     def _cited(self, found: Native, block: Block, placed: Placed, path: str) -> Native:
-        extras = [note.get("extras") for note in block["annotations"]]
-        notes = [one.get("bedrock") if isinstance(one, Mapping) else None for one in extras]
-        if "text" in found and all(isinstance(note, Mapping) for note in notes):
-            return {"citationsContent": {"content": [{"text": found["text"]}], "citations": notes}}
-        self.report.add("B4", "dropped", action="left out citations", at=placed, path=path)
-        return found
+        own = origin_of(block, placed.envelope).get("api") == API
+        notes = [_native_note(note, own=own) for note in block["annotations"]]
+        kept = [note for note in notes if note is not None]
+        if len(kept) < len(notes) or "text" not in found:
+            self.report.add("B4", "dropped", action="left out citations", at=placed, path=path)
+        if not kept or "text" not in found:
+            return found
+        return {"citationsContent": {"content": [{"text": found["text"]}], "citations": kept}}
 
     def _named(self, found: Native, block: Block, placed: Placed, path: str) -> Native:
         """Give a document a name that fits and is not used yet (B6)."""
@@ -165,6 +169,31 @@ class Writer:
         found = {"toolUseId": envelope.get("tool_call_id"), "content": content}
         status = {"status": "error"} if failed and self.target.tool_status else {}
         return [{"toolResult": found | status}, *markers[-1:]]
+
+
+def _native_note(note: Mapping[str, Any], *, own: bool) -> Mapping[str, Any] | None:
+    """Spell a citation of Converse's own; None for any other, and for those of search results.
+
+    Source: langchain-aws 1.9, bedrock_converse.py: Bedrock refuses citations of search results that come back.
+    """
+    extras = note.get("extras") or {}
+    native = extras.get("bedrock") if isinstance(extras, Mapping) else None
+    if native is None and own and isinstance(extras, Mapping) and "location" in extras:
+        said = {"sourceContent": [{"text": note["cited_text"]}]} if "cited_text" in note else {}
+        native = {**said, **_camel({key: note[key] for key in ("title",) if key in note} | dict(extras))}
+    if not isinstance(native, Mapping) or "searchResultLocation" in (native.get("location") or {}):
+        return None
+    return native
+
+
+def _camel(value: Any) -> Any:
+    """Spell keys as the API does where langchain-aws wrote them with underscores."""
+    if isinstance(value, Mapping):
+        return {_HUMP.sub(lambda found: found[1].upper(), str(key)): _camel(one) for key, one in value.items()}
+    return [_camel(one) for one in value] if isinstance(value, list) else value
+
+
+_HUMP: Final = re.compile("_([a-z])")
 
 
 def _said(found: Native, block: Block) -> tuple[str, ...]:

@@ -75,7 +75,11 @@ def _by_shape(raw: Any) -> str | None:
 def _by_id(file_id: str) -> str | None:
     if file_id.startswith("files/") or ("generativelanguage.googleapis.com" in file_id and "/files/" in file_id):
         return "google"
-    return {"file-": "openai", "file_": "anthropic"}.get(file_id[:5])
+    return next((provider for prefix, provider in _PREFIXES if file_id.startswith(prefix)), None)
+
+
+_PREFIXES: Final = (("file-", "openai"), ("assistant-", "openai"), ("file_", "anthropic"))
+"""What ids of uploads begin with; Azure's deployments of OpenAI have one of their own."""
 
 
 def _changed(block: Block, **changes: Any) -> Block:
@@ -116,14 +120,22 @@ def _apart(block: Block) -> Block:
 
 
 def _named(block: Block) -> Block:
-    """Take a file's name from where older messages of LangChain keep it.
+    """Take a file's name from where messages of LangChain keep it.
 
-    Source: langchain-core 1.5, messages/block_translators/openai.py, convert_to_openai_data_block.
+    Source: langchain-core 1.8, messages/block_translators/openai.py, convert_to_openai_data_block; langchain-aws 1.9,
+    bedrock_converse.py, which reads `name`.
     """
     extras: Any = block.get("extras")
-    metadata: Any = extras.get("metadata") if isinstance(extras, Mapping) else None
+    if block.get("filename") or not isinstance(extras, Mapping):
+        return block
+    key = next(
+        (key for key in ("filename", "name") if isinstance(extras.get(key), str) and block["type"] == "file"), None
+    )
+    if key is not None:
+        return _changed(block, filename=extras[key], extras={one: extras[one] for one in extras if one != key})
+    metadata: Any = extras.get("metadata")
     name = metadata.get("filename") if isinstance(metadata, Mapping) else None
-    if not isinstance(name, str) or block.get("filename"):
+    if not isinstance(name, str):
         return block
     rest = {key: value for key, value in metadata.items() if key != "filename"}
     others = {key: value for key, value in extras.items() if key != "metadata"} | ({"metadata": rest} if rest else {})

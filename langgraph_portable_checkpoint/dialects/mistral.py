@@ -119,7 +119,8 @@ class Mistral:
             server_tools="never",
             refusal=False,
             non_standard="same-api",
-            own_parts=frozenset({("user", "document_url"), ("user", "file")}) if version.hosted else frozenset(),
+            own_parts=frozenset(part for part in _OWN_PARTS if version.takes(*part)),
+            part_roles={} if version.hosted else {"reference": frozenset[str]()},
         )
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:
@@ -155,6 +156,10 @@ class Mistral:
         """Check messages against the rules of a tokenizer version; without a profile, of the current one."""
         natives = payload.get("messages") if isinstance(payload, Mapping) else payload
         return lint_messages(natives, _version(options), complete=not options.for_next_turn)
+
+
+_OWN_PARTS: Final = (("user", "document_url"), ("user", "file"), ("system", "thinking"))
+"""What goes back to Mistral as it came where the version takes it, thinking that a prompt shows (Magistral) too."""
 
 
 def _version(options: ExportOptions) -> Version:

@@ -21,6 +21,8 @@ _NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "thinking": frozenset({"type", "thinking", "signature", "closed"}),
     "image_url": frozenset({"type", "image_url"}),
     "input_audio": frozenset({"type", "input_audio"}),
+    "document_url": frozenset({"type", "document_url", "document_name"}),
+    "file": frozenset({"type", "file_id"}),
     "function": frozenset({"type", "id", "function", "index"}),
 }
 _SAID: Final[Mapping[str, tuple[str, ...]]] = {"image": ("detail",), "file": ("filename",)}
@@ -119,7 +121,8 @@ def _native(block: Block, envelope: MessageEnvelope) -> Mapping[str, Any] | None
     if origin.get("provider") != NAME or origin.get("api", API) != API or not isinstance(raw, dict):
         return None
     kind = str(raw.get("type") or ("function" if "function" in raw else ""))
-    return raw if raw.keys() <= _NATIVE_KEYS.get(kind, raw.keys()) else None
+    unknown = raw.keys() if block["type"] == "non_standard" else frozenset[str]()
+    return raw if raw.keys() <= _NATIVE_KEYS.get(kind, unknown) else None
 
 
 def _thinking(block: Block) -> dict[str, Any]:

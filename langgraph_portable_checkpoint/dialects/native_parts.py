@@ -93,6 +93,13 @@ def _converse(value: Mapping[str, Any]) -> list[Block]:
     return [] if block["type"] == "non_standard" else [without_raw(block)]
 
 
+def _guarded(value: Mapping[str, Any]) -> list[Block]:
+    """Read what langchain-aws writes for a text that a guardrail looks at."""
+    inner = value.get("guard_content") if isinstance(value.get("guard_content"), Mapping) else value
+    text = inner.get("text") if isinstance(inner, Mapping) else None
+    return _converse({"guardContent": {"text": {"text": text}}}) if isinstance(text, str) else []
+
+
 def _json(value: Mapping[str, Any]) -> list[Block]:
     return _converse(value) if "json" in value else []
 
@@ -105,5 +112,6 @@ def _output(value: Mapping[str, Any]) -> list[Block]:
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], list[Block]]]] = {
     **dict.fromkeys(_CONVERSE, _converse),
     "json": _json,
+    "guard_content": _guarded,
     **dict.fromkeys(OUTPUTS, _output),
 }

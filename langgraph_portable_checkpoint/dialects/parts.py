@@ -254,6 +254,8 @@ class Parts:
         )
 
     def _block(self, block: Block, placed: Placed, path: str) -> list[Block]:
+        if self.target.own_parts and self._is_own_part(block, placed):
+            return [block]
         if block["type"] in ANSWERS and placed.envelope["role"] != "assistant" and self.target.pairs:
             return self._unknown(f"{block['type']} in a message of role {placed.envelope['role']}", placed, path)
         return _FITS[block["type"]](self, block, placed, path) if block["type"] in _FITS else [block]
@@ -280,8 +282,6 @@ class Parts:
 
     def part(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Fit a media part; those of tool messages that move are fitted where they arrive."""
-        if self.target.own_parts and self._is_own_part(block, placed):
-            return [block]
         if placed.envelope["role"] == "tool" and self.media.moves(block):
             self.replay.broken = True
             return [block]

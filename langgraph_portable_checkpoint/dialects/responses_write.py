@@ -251,7 +251,8 @@ class ResponsesWriter:
         return [self._part(block, placed) for block in blocks]
 
     def _tell_unsaid(self, block: Block, placed: Placed) -> None:
-        if left := unsaid(block, *_said(block), items=self._is_own(block, placed.envelope)):
+        own = self._is_own(block, placed.envelope)
+        if left := unsaid(block, *_said(block), *(_NATIVE_KEYS["function_call"] if own else ()), items=own):
             self.lose("R12", "dropped", placed, action=UNSAID, detail=left)
 
     def _raw_part(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any] | None:
@@ -443,7 +444,8 @@ def _call(block: Block, *, own: bool) -> dict[str, Any]:
     call["arguments"] = write_arguments(block)
     if own and str(extras.get("item_id")).startswith("fc_"):
         call["id"] = extras["item_id"]
-    return call
+    known = _NATIVE_KEYS["function_call"] if own else frozenset[str]()
+    return call | {key: value for key, value in extras.items() if key in known and key not in (*call, "id", "type")}
 
 
 def _image(block: Block) -> dict[str, Any]:

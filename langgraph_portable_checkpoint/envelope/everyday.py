@@ -16,7 +16,7 @@ import ormsgpack
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from langgraph_portable_checkpoint.envelope.fields import add_facts
-from langgraph_portable_checkpoint.envelope.given import is_rewritten
+from langgraph_portable_checkpoint.envelope.given import is_rewritten, wire_of
 from langgraph_portable_checkpoint.envelope.model import ENVELOPE_VERSION, MessageEnvelope
 from langgraph_portable_checkpoint.envelope.origins import told_metadata
 from langgraph_portable_checkpoint.envelope.overlay import OVERLAY
@@ -175,9 +175,9 @@ def read_parts(view: Mapping[str, Any]) -> dict[str, Any] | None:
     envelope = _headed(view) if type(content) is list else None
     if envelope is None or type(content) is not list:
         return None
-    api, blocks = envelope.get("origin", {}).get("api"), envelope["content"]
+    api, blocks, wire = envelope.get("origin", {}).get("api"), envelope["content"], wire_of(envelope.get("origin"))
     for native in content:
-        block = None if is_rewritten(native, api) else read_quickly(native, api)
+        block = None if is_rewritten(native, wire) else read_quickly(native, api)
         if block is None:
             return None
         blocks.append(block)

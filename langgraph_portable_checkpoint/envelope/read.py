@@ -25,7 +25,7 @@ from langgraph_portable_checkpoint.envelope.everyday import (
     read_text,
 )
 from langgraph_portable_checkpoint.envelope.fields import Reading, read_fields
-from langgraph_portable_checkpoint.envelope.given import as_given
+from langgraph_portable_checkpoint.envelope.given import as_given, wire_of
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.overlay import overlaid, overlay_of
 from langgraph_portable_checkpoint.envelope.parts import finished
@@ -85,7 +85,7 @@ def _read_any_view(view: Mapping[str, Any]) -> MessageEnvelope:
     overlay = overlay_of(view) if view.get("additional_kwargs") else None
     view = _with_legacy_call(view)
     reading = read_fields(view)
-    given = as_given(view.get("content"), reading.envelope.get("origin", {}).get("api")) if not overlay else None
+    given = as_given(view.get("content"), wire_of(reading.envelope.get("origin"))) if not overlay else None
     if given is not None:
         view = {**view, "content": given}
         reading = read_fields(view)

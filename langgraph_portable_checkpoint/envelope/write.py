@@ -21,7 +21,7 @@ from langchain_core.messages import (
 )
 
 from langgraph_portable_checkpoint.envelope.fields import CALL_TYPES, OPENAI_ROLE
-from langgraph_portable_checkpoint.envelope.given import is_rewritten
+from langgraph_portable_checkpoint.envelope.given import is_rewritten, wire_of
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.origins import write_metadata
 from langgraph_portable_checkpoint.envelope.overlay import OVERLAY, difference, seal
@@ -72,8 +72,8 @@ def _overlay(message: BaseMessage, envelope: MessageEnvelope) -> dict[str, Any]:
     if not changes:
         return {}
     of = seal(message.__dict__ if plain else message.model_dump())
-    api = found.get("origin", {}).get("api")
-    if isinstance(message.content, list) and any(is_rewritten(block, api) for block in message.content):
+    wire = wire_of(found.get("origin"))
+    if isinstance(message.content, list) and any(is_rewritten(block, wire) for block in message.content):
         # a message with an overlay is read as it stands, since it was made from an envelope and not by an integration
         message.additional_kwargs = {**message.additional_kwargs, OVERLAY: {"of": of}}
         changes = _changes(read_message(message), envelope)

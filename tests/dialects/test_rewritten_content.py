@@ -10,7 +10,7 @@ from anthropic.types.beta import BetaMessage
 from langchain_anthropic import ChatAnthropic
 from langchain_aws.chat_models import bedrock_converse
 from langchain_core.language_models._utils import _update_message_content_to_blocks
-from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_groq.chat_models import _convert_dict_to_message as groq_message
 from langchain_mistralai.chat_models import _convert_mistral_chat_message_to_message as mistral_message
 from langchain_openai import ChatOpenAI
@@ -350,3 +350,79 @@ def test_an_imported_message_is_read_as_it_was_made() -> None:
         imported = import_messages(made, dialect)
         read = [read_message(message) for message in imported.messages]
         assert [each["content"] for each in read] == [each["content"] for each in imported.envelopes]
+
+
+def from_mistral(content: list[Any], **metadata: Any) -> AIMessage:
+    return AIMessage(content, response_metadata={"model_provider": "mistralai", "model_name": "magistral", **metadata})
+
+
+THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "think"}]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "thinking", "thinking": [{"type": "text", "text": "think", "index": 0}], "index": 0}],
+        [{"type": "thinking", "thinking": [{"type": "text", "text": "th"}, {"type": "text", "text": "ink"}]}],
+        [{"type": "reasoning", "reasoning": "think"}],
+    ],
+)
+def test_thinking_of_mistral_goes_back_as_one_chunk(content: list[Any]) -> None:
+    history = [Q, from_mistral([*content, {"type": "text", "text": "a"}]), Z]
+    export = export_messages(history, "mistral", model="magistral")
+    assert export.payload["messages"][1]["content"] == [THOUGHT, {"type": "text", "text": "a"}]
+    assert export.lossless
+    assert lint(export.payload, "mistral", model="magistral") == []
+
+
+NOTE = {
+    "title": "T",
+    "source": "s",
+    "sourceContent": [{"text": "S"}],
+    "location": {"documentChar": {"documentIndex": 0, "start": 1, "end": 2}},
+}
+FOUND_NOTE = {**NOTE, "location": {"searchResultLocation": {"searchResultIndex": 0, "start": 1, "end": 2}}}
+
+
+@pytest.mark.parametrize("version", [None, "v1"])
+def test_citations_of_converse_go_back_but_for_those_that_it_refuses(version: str | None) -> None:
+    cited = {"citationsContent": {"content": [{"text": "A"}], "citations": [NOTE]}}
+    found = {"citationsContent": {"content": [{"text": "B"}], "citations": [FOUND_NOTE]}}
+    reasoned = {"reasoningContent": {"reasoningText": {"text": "t", "signature": "S"}}}
+    history = [Q, from_aws([reasoned, cited, found], version), Z]
+    export = export_messages(history, "bedrock", model="anthropic.claude-sonnet-4")
+    assert export.payload["messages"][1]["content"] == [reasoned, cited, {"text": "B"}]
+    assert [(loss.rule, loss.action) for loss in export.report] == [("B4", "left out citations")]
+    assert oracle_bedrock.complaints(export.payload) == []
+
+
+@pytest.mark.parametrize("version", ["responses/v1", "v1"])
+def test_the_namespace_of_a_call_goes_back(version: str) -> None:
+    call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": "{}", "namespace": "n"}
+    history = [Q, from_gpt([{**call, "status": "completed"}], version), ToolMessage("r", tool_call_id="c1")]
+    export = export_messages(history, "openai-responses", model="gpt-5")
+    assert export.payload["input"][1] == {**call, "status": "completed"}
+    assert export.lossless
+
+
+@pytest.mark.parametrize("make", [HumanMessage, SystemMessage])
+@pytest.mark.parametrize("form", [{"text": "secret"}, {"guard_content": {"type": "text", "text": "secret"}}])
+def test_a_guarded_text_of_langchain_aws_is_one_to_bedrock_and_a_text_elsewhere(make: Any, form: Any) -> None:
+    history = [make([{"type": "guard_content", **form}]), Q]
+    assert "'guardContent': {'text': {'text': 'secret'}}" in str(export_messages(history, "bedrock").payload)
+    chat = export_messages(history, "openai-chat")
+    assert "secret" in str(chat.payload)
+    assert "guardContent" in {loss.detail for loss in chat.report}
+
+
+@pytest.mark.parametrize("key", ["filename", "name"])
+def test_a_file_s_name_among_its_extras_is_its_name(key: str) -> None:
+    part = {"type": "file", "base64": "JVBERi0=", "mime_type": "application/pdf", "extras": {key: "report"}}
+    for target in ("openai-chat", "openai-responses", "bedrock", "anthropic"):
+        assert "'report'" in str(export_messages([HumanMessage([part, {"type": "text", "text": "q"}])], target).payload)
+
+
+def test_an_upload_to_azure_is_one_to_openai() -> None:
+    part = {"type": "file", "file_id": "assistant-6F2ksmvXxt4VdoqmHRw6kL"}
+    assert export_messages([HumanMessage([part])], "openai-responses").lossless
+    assert not export_messages([HumanMessage([part])], "anthropic").lossless

@@ -289,3 +289,26 @@ def test_sounds_go_back_to_converse_in_any_format_that_it_knows(spelled: str) ->
     sound = {"audio": {"format": spelled, "source": {"bytes": b"abc"}}}
     payload = {"messages": [{"role": "user", "content": [sound, {"text": "q"}]}]}
     assert again(payload, "bedrock").payload == payload
+
+
+@pytest.mark.parametrize(("profile", "stays"), [(None, True), ("v13", True), ("v15", False), ("v3", False)])
+def test_thinking_in_a_prompt_of_mistral_stays_where_the_version_takes_it(profile: str | None, stays: bool) -> None:
+    shown = {"type": "thinking", "thinking": [{"type": "text", "text": "draft"}]}
+    payload = {"messages": [{"role": "system", "content": [{"type": "text", "text": "s"}, shown]}, Q]}
+    export = again(payload, "mistral", profile=profile)
+    assert (export.payload == payload) is stays
+    assert export.lossless is stays
+    assert lint(export.payload, "mistral", profile=profile) == []
+    if profile:
+        assert oracle_mistral.breaches(export.payload["messages"], profile) == []
+
+
+@pytest.mark.parametrize("profile", ["v13", "v15"])
+def test_a_reference_goes_to_no_bare_tokenizer(profile: str) -> None:
+    said = {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "a"}, {"type": "reference", "reference_ids": [1]}],
+    }
+    export = again({"messages": [Q, said, Q]}, "mistral", profile=profile)
+    assert lint(export.payload, "mistral", profile=profile) == []
+    assert [(loss.rule, loss.detail) for loss in export.report] == [("M6", "reference")]

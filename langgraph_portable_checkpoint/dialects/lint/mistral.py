@@ -87,11 +87,12 @@ class Version:
         if self.hosted and (role, kind) in _HOSTED:
             return True
         since = _CHUNKS.get((role, kind))
-        return since is not None and self.number >= since
+        return since is not None and since <= self.number <= _UNTIL.get((role, kind), self.number)
 
 
 _CHUNKS: Final[Mapping[tuple[str, str], int]] = {
     **{(role, "text"): 1 for role in _KEYS},
+    ("system", "thinking"): 7,
     ("user", "image_url"): 3,
     ("user", "input_audio"): 7,
     ("assistant", "thinking"): 11,
@@ -99,10 +100,17 @@ _CHUNKS: Final[Mapping[tuple[str, str], int]] = {
     ("tool", "input_audio"): 15,
 }
 """Since which tokenizer version messages of a role may hold a kind of chunk."""
+_UNTIL: Final[Mapping[tuple[str, str], int]] = {("system", "thinking"): 13}
 _HOSTED: Final = frozenset(
-    [("user", "document_url"), ("user", "file"), ("assistant", "reference"), ("tool", "reference")],
+    [
+        ("user", "document_url"),
+        ("user", "file"),
+        ("assistant", "reference"),
+        ("tool", "reference"),
+        ("system", "thinking"),
+    ],
 )
-"""What Mistral's own API takes beyond. Source: mistralai ContentChunk; docs.mistral.ai, Document QnA, Citations."""
+"""What Mistral's own API takes beyond. Source: mistralai ContentChunk; docs.mistral.ai: Document QnA, Citations."""
 
 
 @dataclass(frozen=True)

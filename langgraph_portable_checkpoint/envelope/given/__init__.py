@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from langgraph_portable_checkpoint.envelope.given import anthropic, aws, google, openai
+from langgraph_portable_checkpoint.envelope.given import anthropic, aws, google, mistral, openai
 
 _WRAP: Final = frozenset({"type", "value", "id", "index"})
 _SDK_NULLS: Final = frozenset({"text", "caller", "toolset_name", "index"})
@@ -29,34 +29,40 @@ _WAYS: Final[Mapping[str, _Way]] = {
     "responses": _Way(openai.touches, openai.undo, openai.joined),
     "converse": _Way(aws.touches, aws.undo),
     "generate-content": _Way(google.touches, google.undo),
+    "mistral": _Way(mistral.touches, mistral.undo),
 }
-"""By our word for the wire API of a message."""
+"""By `wire_of` a message."""
 
 
-def is_rewritten(block: Any, api: str | None) -> bool:
+def wire_of(origin: Mapping[str, Any] | None) -> str:
+    """Return our word for the wire API of a message, for a provider's that has one alone the provider's."""
+    return str((origin or {}).get("api") or (origin or {}).get("provider") or "")
+
+
+def is_rewritten(block: Any, wire: str) -> bool:
     """True for a block that `as_given` may change."""
     if type(block) is not dict:
         return False
-    way = _WAYS.get(api or "")
+    way = _WAYS.get(wire)
     return way is not None and (block.get("type") == "non_standard" or way.touches(block))
 
 
-def as_given(content: Any, api: str | None) -> list[Any] | None:
+def as_given(content: Any, wire: str) -> list[Any] | None:
     """Return content with rewritten blocks as the API gave them; None where nothing is rewritten.
 
     Args:
         content: A message's content.
-        api: Our word for the wire API of the message.
+        wire: What `wire_of` says of the message.
     """
-    if type(content) is not list or not any(is_rewritten(block, api) for block in content):
+    if type(content) is not list or not any(is_rewritten(block, wire) for block in content):
         return None
-    way = _WAYS[api or ""]
-    found = [_undone(block, way, api) for block in way.join(content)]
+    way = _WAYS[wire]
+    found = [_undone(block, way, wire) for block in way.join(content)]
     return None if found == content else found
 
 
-def _undone(block: Any, way: _Way, api: str | None) -> Any:
-    bare = _unwrapped(block) if is_rewritten(block, api) else block
+def _undone(block: Any, way: _Way, wire: str) -> Any:
+    bare = _unwrapped(block) if is_rewritten(block, wire) else block
     return way.undo(bare) if type(bare) is dict and way.touches(bare) else bare
 
 
