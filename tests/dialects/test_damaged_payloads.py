@@ -282,6 +282,15 @@ def test_a_response_that_names_another_call_is_spelled_anew() -> None:
     assert [(loss.rule, loss.kind) for loss in export.report] == [("G8", "downgraded")]
 
 
+def test_a_spelling_of_arguments_that_says_another_thing_does_not_count() -> None:
+    call = {"type": "tool_call", "id": "a23456789", "name": "f", "arguments": {"x": 1}, OWN + "arguments": "y"}
+    answer = {"type": "tool_call_response", "id": "a23456789", "response": "r"}
+    history = {"messages": [SAID, {"role": "assistant", "parts": [call]}, {"role": "tool", "parts": [answer]}]}
+    export = export_messages(import_messages(history, "otel").envelopes, "mistral")
+    assert lint(export.payload, "mistral") == []
+    assert export.payload["messages"][1]["tool_calls"][0]["function"]["arguments"] == '{"x": 1}'
+
+
 def test_keys_that_the_conventions_do_not_know_are_told() -> None:
     history = {"messages": [{**SAID, "index": 1}]}
     export = export_messages(import_messages(history, "otel").messages, "otel")
