@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..envelope.model import MessageEnvelope, Origin
-from .anthropic_read import API, NAME, read_message, read_system
+from .anthropic_read import API, NAME, READERS, read_message, read_system
 from .anthropic_write import AnthropicWriter, limit_cache_hints
 from .base import (
     DeclaredLoss,
@@ -135,9 +135,10 @@ class Anthropic:
             tool_media="user",
             reasoning=ReasoningRule(replay="same-model", needs=("signature", "redacted_data"), bound_to_prefix=BINDING),
             server_tools="pairs",
-            typed_results=True,
+            typed_results="_tool_result",
             refusal=False,
             non_standard="same-api",
+            read_parts=frozenset(READERS),
             native_parts=NATIVE_PARTS,
             part_roles=PART_ROLES,
         )

@@ -115,7 +115,7 @@ def _block(native: Any, path: str, problems: Problems) -> Iterator[Block]:
     if not isinstance(kind, str):
         problems.add(f"{path}.type", "is missing")
         return
-    read = _BLOCKS.get(kind) or (_server_result if kind.endswith("_tool_result") else None)
+    read = READERS.get(kind) or (_server_result if kind.endswith("_tool_result") else None)
     block = read(found) if read else None
     if block is None and kind == "tool_use":
         problems.add(path, "a tool_use needs an id and a name, as texts")
@@ -245,7 +245,7 @@ def _is_text(part: Any) -> bool:
     return isinstance(part, (dict, Mapping)) and part.get("type") == "text" and isinstance(part.get("text"), str)
 
 
-_BLOCKS: Final[Mapping[str, Callable[[Mapping[str, Any]], Block | None]]] = {
+READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Block | None]]] = {
     "text": _text,
     "thinking": _thinking,
     "redacted_thinking": _redacted,

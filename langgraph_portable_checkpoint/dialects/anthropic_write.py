@@ -94,11 +94,13 @@ class AnthropicWriter:
         raw = native(block, placed.envelope, api=API) or _unmistakable(block, placed.envelope)
         if isinstance(raw, dict) and raw.keys() <= BLOCK_KEYS.get(str(raw.get("type")), raw.keys()):
             cited = isinstance(raw.get("citations"), list)
-            return {**raw, "citations": list(map(_as_asked, raw["citations"]))} if cited else dict(raw)
+            return {**raw, "citations": self._asked(raw["citations"], placed)} if cited else dict(raw)
         if block.get("annotations"):
             action = "citations of another provider have no form here"
             self.report.add("A13", "dropped", at=placed, path="content", action=action)
         written = _BLOCKS[block["type"]](block)
+        if block["type"] == "non_standard":
+            return self._known(written, placed)
         own = _own_keys(block, placed.envelope, written)
         if left := unsaid(block, "cache_hint", *_said(block), *own):
             self.report.add("A18", "dropped", at=placed, path="content", action=UNSAID, detail=left)
@@ -107,6 +109,20 @@ class AnthropicWriter:
         if hint is not None:
             self._hint(written, hint, placed)
         return written
+
+    def _asked(self, citations: list[Any], placed: Placed) -> list[Any]:
+        """Return citations as requests may hold them; what is none is left out."""
+        known = [_as_asked(citation) for citation in citations if isinstance(citation, Mapping)]
+        if len(known) < len(citations):
+            self.report.add("A13", "dropped", at=placed, path="content", action="what is no citation was left out")
+        return known
+
+    def _known(self, part: Mapping[str, Any], placed: Placed) -> dict[str, Any]:
+        """Return a part without the keys that its type has not."""
+        kept = BLOCK_KEYS.get(str(part.get("type")), part.keys())
+        if left := ", ".join(sorted(part.keys() - kept)):
+            self.report.add("A18", "dropped", at=placed, path="content", action=UNSAID, detail=left)
+        return {key: value for key, value in part.items() if key in kept}
 
     def _hint(self, written: dict[str, Any], hint: Any, placed: Placed) -> None:
         if isinstance(hint, Mapping) and hint.get("type") == "ephemeral":
@@ -136,9 +152,9 @@ def _unmistakable(block: Block, envelope: MessageEnvelope) -> Any:
     return None if known or not isinstance(raw, dict) or "source" not in raw else raw
 
 
-def _as_asked(citation: Any) -> Any:
+def _as_asked(citation: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a citation with the keys that requests may hold; answers have more."""
-    known = CITATION_KEYS.get(str(citation.get("type"))) if isinstance(citation, Mapping) else None
+    known = CITATION_KEYS.get(str(citation.get("type")))
     return citation if known is None else {key: value for key, value in citation.items() if key in known}
 
 

@@ -137,12 +137,15 @@ class Target:
         reasoning: See `ReasoningRule`; None: everything stays (neutral dialects).
         server_tools: Items of the provider's own tools may be replayed to it: "pairs" (call and result blocks of one
             message, complete), "items" (each stands for itself), or "never". "any" for neutral dialects.
-        typed_results: Results of server tools need their own type word: one whose integration lost it is no half.
+        typed_results: Results of server tools need their own type word, which ends so: one whose integration lost it
+            is no half. None: they need none.
         item_ids: Ids of items are valid only together with the reasoning they came with (R1b).
         refusal: There is a native form for refusals; else they become text.
         non_standard: Blocks of unknown type may stand: "any", "same-api", or "never".
         native_parts: Types of such blocks that this API alone knows: they may stand where no origin is known, as in
             messages that an application wrote itself.
+        read_parts: Types of parts that have a neutral form: one that could not be read, and stands as a part of unknown
+            type, holds what the API refuses.
         own_parts: Native media, by role and type, that go back to the provider they came from, whatever `media` says.
         part_roles: Roles in whose messages blocks of such a type may stand, where these are not all.
         pairs: Calls and results must match. False only for neutral dialects that keep history as it is.
@@ -180,11 +183,12 @@ class Target:
     tool_media: Literal["keep", "user"] = "keep"
     reasoning: ReasoningRule | None = None
     server_tools: Literal["any", "pairs", "items", "never"] = "any"
-    typed_results: bool = False
+    typed_results: str | None = None
     item_ids: bool = False
     refusal: bool = True
     non_standard: Literal["any", "same-api", "never"] = "any"
     native_parts: frozenset[str] = frozenset()
+    read_parts: frozenset[str] = frozenset()
     own_parts: frozenset[tuple[str, str]] = frozenset()
     part_roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
     pairs: bool = True

@@ -122,7 +122,11 @@ class Bedrock:
         DeclaredLoss(rule="B11", kind="synthesized", when="an error result without content"),
         DeclaredLoss(rule="B12", kind="downgraded", when="arguments that hold NaN, infinities or bytes"),
         DeclaredLoss(rule="B4", kind="dropped", when="citations and cache markers of other providers"),
-        DeclaredLoss(rule="B4", kind="downgraded", when="a part that has no place in its content becomes its text"),
+        DeclaredLoss(
+            rule="B4",
+            kind="downgraded",
+            when="a part that has no place in its content becomes its text; one that Converse refuses is spelled anew",
+        ),
         DeclaredLoss(rule="B9", kind="unresolved", when="a result without an id (import)"),
     )
 
@@ -151,7 +155,7 @@ class Bedrock:
             tool_media="user",
             reasoning=ReasoningRule(replay="same-model", needs=("signature", "redacted_data"), bound_to_prefix=_BOUND),
             server_tools="pairs",
-            typed_results=True,
+            typed_results="",
             refusal=False,
             non_standard="same-api",
             native_parts=NATIVE_PARTS,

@@ -12,13 +12,15 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ..envelope.model import Block
 from .arguments import read_object_call
 from .beside import word_of
 from .media_parts import bytes_of
+from .number_limits import made_of_json
+from .problems import MAX_DEPTH
 
 Native = dict[str, Any]
 
@@ -120,7 +122,9 @@ def _text(value: Any) -> Block | None:
     return {"type": "text", "text": value} if isinstance(value, str) else None
 
 
-def _json(value: Any) -> Block:
+def _json(value: Any) -> Block | None:
+    if not made_of_json([value], MAX_DEPTH):
+        return None
     return {"type": "text", "text": json.dumps(value, ensure_ascii=False), "extras": {"json": value}}
 
 
@@ -189,8 +193,12 @@ def _citations(value: Any) -> Block | None:
     if not isinstance(value, (dict, Mapping)) or not isinstance(value.get("content", []), list):
         return None
     texts = [part["text"] for part in value.get("content", []) if isinstance(part, (dict, Mapping)) and _is_text(part)]
-    notes = [citation for citation in value.get("citations") or () if isinstance(citation, (dict, Mapping))]
+    notes = [citation for citation in _listed(value.get("citations")) if isinstance(citation, (dict, Mapping))]
     return {"type": "text", "text": "".join(texts), "annotations": [_citation(note) for note in notes]}
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
 
 
 def _is_text(part: Mapping[str, Any]) -> bool:
@@ -199,7 +207,9 @@ def _is_text(part: Mapping[str, Any]) -> bool:
 
 def _citation(note: Mapping[str, Any]) -> dict[str, Any]:
     quotes = [
-        part["text"] for part in note.get("sourceContent") or () if isinstance(part, (dict, Mapping)) and _is_text(part)
+        part["text"]
+        for part in _listed(note.get("sourceContent"))
+        if isinstance(part, (dict, Mapping)) and _is_text(part)
     ]
     found: dict[str, Any] = {"type": "citation", "extras": {"bedrock": dict(note)}}
     if isinstance(note.get("title"), str):

@@ -17,7 +17,8 @@ from .base import Target, native, plain_text
 from .bedrock_blocks import Native, block_of, native_block
 from .bedrock_read import API
 from .beside import UNSAID, unsaid, word_of
-from .lint.bedrock import BLOCK_KEYS, MAX_DOCUMENTS, MAX_IMAGES, RESULT_KEYS, SYSTEM_KEYS
+from .lint.bedrock import BLOCK_KEYS, MAX_DOCUMENTS, MAX_IMAGES, RESULT_KEYS, SYSTEM_KEYS, check_block
+from .native_parts import kind_of
 from .plain_values import plain_or_told
 from .reasoning import origin_of
 from .report import Placed, Report
@@ -77,17 +78,31 @@ class Writer:
 
     def _block(self, block: Block, placed: Placed, path: str) -> list[Native]:
         raw = native(block, placed.envelope, api=API)
-        spelled: Native = raw if is_native(raw) else self._written(block, placed, path)
+        spelled: Native = raw if self._stays(raw, block, placed, path) else self._written(block, placed, path)
         found = self._in_place(spelled, block, placed, path)
         if found is None:
             return []
         found = self._within_limits(found, placed, path)
         hint = block.get("cache_hint")
-        if isinstance(hint, Mapping) and "cachePoint" in hint:
+        if is_native(hint) and "cachePoint" in hint and _is_sound(hint):
             return [found, dict(hint)]
         if hint:
             self.report.add("B4", "dropped", action="left out a cache marker", at=placed, path=path)
         return [found]
+
+    def _stays(self, raw: Any, block: Block, placed: Placed, path: str) -> TypeGuard[Native]:
+        """True for a native form that goes back as it came; texts and calls were read from theirs."""
+        if not is_native(raw):
+            return False
+        if "text" in raw or (block["type"] == "tool_call" and isinstance(raw["toolUse"].get("input"), Mapping)):
+            return True
+        served = "toolResult" not in raw or (isinstance(raw["toolResult"], Mapping) and "type" in raw["toolResult"])
+        if served and _is_sound(raw):
+            return True
+        if block["type"] != "non_standard":
+            action = "a part that holds what Converse refuses was spelled anew"
+            self.report.add("B4", "downgraded", action=action, at=placed, path=path)
+        return False
 
     def _in_place(self, found: Native, block: Block, placed: Placed, path: str) -> Native | None:
         """Return a block that may stand in its content: what is read of it where it may not, None for what steers only.
@@ -108,7 +123,7 @@ class Writer:
 
     def _written(self, block: Block, placed: Placed, path: str) -> Native:
         found = block.get("value") if block["type"] == "non_standard" else native_block(block)
-        if not isinstance(found, dict) or not is_native(found):
+        if not is_native(found) or (block["type"] in _FREE and not _is_sound(found)):
             return self._unwritable(block, placed, path)
         if "toolUse" in found:
             tell = partial(self.report.add, "B12", "downgraded", action="made arguments plain", at=placed, path=path)
@@ -120,7 +135,8 @@ class Writer:
         return self._named(found, block, placed, path) if "document" in found else found
 
     def _unwritable(self, block: Block, placed: Placed, path: str) -> Native:
-        kind = block.get("mime_type") or block["type"]
+        value = block.get("value")
+        kind = block.get("mime_type") or (kind_of(value) if is_native(value) else block["type"])
         self.report.add("B6", "unresolved", action="a text stands in for the part", at=placed, path=path, detail=kind)
         return {"text": f"[{kind}: not available here]"}
 
@@ -128,11 +144,11 @@ class Writer:
         own = origin_of(block, placed.envelope).get("api") == API
         notes = [_native_note(note, own=own) for note in block["annotations"]]
         kept = [note for note in notes if note is not None]
-        if len(kept) < len(notes) or "text" not in found:
+        cited = {"citationsContent": {"content": [{"text": found.get("text")}], "citations": kept}}
+        sound = bool(kept) and "text" in found and _is_sound(cited)
+        if not sound or len(kept) < len(notes):
             self.report.add("B4", "dropped", action="left out citations", at=placed, path=path)
-        if not kept or "text" not in found:
-            return found
-        return {"citationsContent": {"content": [{"text": found["text"]}], "citations": kept}}
+        return cited if sound else found
 
     def _named(self, found: Native, block: Block, placed: Placed, path: str) -> Native:
         """Give a document a name that fits and is not used yet (B6)."""
@@ -156,8 +172,11 @@ class Writer:
 
     def _answer(self, placed: Placed) -> list[Native]:
         envelope = placed.envelope
-        raw = envelope.get("raw_content")
-        if isinstance(raw, dict) and _answers(raw, envelope) and (envelope.get("origin") or {}).get("api") == API:
+        api = (envelope.get("origin") or {}).get("api")
+        raw = envelope["raw_content"] if api == API and isinstance(envelope.get("raw_content"), dict) else None
+        if raw is not None and not _is_whole(raw.get("toolResult")):
+            self.report.add("B4", "downgraded", action="a result that Converse refuses was spelled anew", at=placed)
+        elif raw is not None and _answers(raw, envelope):
             return [raw if self.target.tool_status else {"toolResult": _without_status(raw["toolResult"])}]
         blocks = self._blocks(placed)
         content = [block for block in blocks if "cachePoint" not in block]
@@ -214,6 +233,27 @@ def _answers(raw: Mapping[str, Any], envelope: MessageEnvelope) -> bool:
 
 def _without_status(answer: Mapping[str, Any]) -> Native:
     return {key: value for key, value in answer.items() if key != "status"}
+
+
+_FREE: Final = ("non_standard", "server_tool_call", "server_tool_result")
+"""Blocks that may hold any value."""
+
+
+def _is_sound(value: Native) -> bool:
+    """Tell whether a native block holds what Converse takes."""
+    return next(check_block(value, _NATIVE_KEYS), None) is None
+
+
+def _is_whole(answer: Any) -> bool:
+    """Tell whether a native result holds what Converse takes; plain texts are not looked into."""
+    if not isinstance(answer, Mapping) or not isinstance(answer.get("content"), list):
+        return False
+    if not isinstance(answer.get("toolUseId"), str) or answer.get("status") not in (None, "success", "error"):
+        return False
+    for part in answer["content"]:
+        if not is_native(part) or (type(part.get("text")) is not str and not _is_sound(part)):
+            return False
+    return True
 
 
 def is_native(value: Any) -> TypeGuard[Native]:

@@ -136,7 +136,7 @@ def _part(part: Any, path: str, problems: Problems) -> Iterator[Block]:
     native = problems.mapping(part, path)
     if native is None:
         return
-    read = _PARTS.get(str(native.get("type")))
+    read = READERS.get(str(native.get("type")))
     block = read(native) if read else None
     if block is None:
         block = {"type": "non_standard", "value": part}
@@ -200,7 +200,7 @@ def located(block_type: str, url: Any) -> Block | None:
     return {"type": block_type, "url": url}
 
 
-_PARTS: Final[Mapping[str, Callable[[Mapping[str, Any]], Block | None]]] = {
+READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Block | None]]] = {
     "text": _text,
     "refusal": _refusal,
     "image_url": _url_part("image_url", "image"),

@@ -145,7 +145,7 @@ class ChatWriter:
 
     def _part(self, block: Block, placed: Placed) -> dict[str, Any]:
         raw = native(block, placed.envelope, api=API)
-        if isinstance(raw, dict) and self._is_native(raw):
+        if isinstance(raw, dict) and self._is_native(raw) and (block["type"] != "text" or raw.get("type") == "text"):
             return dict(raw)
         if block["type"] == "non_standard":
             return dict(block["value"])
@@ -202,11 +202,15 @@ class ChatWriter:
         for key, value in kept.items():
             if key == "omits" or key in message:
                 continue
-            if key in self.host.keys:
+            if key in self.host.keys and key not in _NEUTRAL:
                 if key not in REASONING_KEYS or value is None or "reasoning_details" in message:
                     message[key] = value
             elif value not in (None, [], "", {}):
                 self.lose("C5", "dropped", placed, key, action="the host knows no such key")
+
+
+_NEUTRAL: Final = ("name", "tool_calls", "tool_call_id")
+"""Keys that envelopes have places for: the places alone count."""
 
 
 def _is_text_call(raw: Mapping[str, Any]) -> bool:

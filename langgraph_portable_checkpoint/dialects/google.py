@@ -85,7 +85,9 @@ class Google:
         DeclaredLoss(rule="G6", kind="merged", when="consecutive model messages, the later of which calls a function"),
         DeclaredLoss(rule="G8", kind="unresolved", when="a function response that matches no call (import)"),
         DeclaredLoss(
-            rule="G8", kind="downgraded", when="arguments that hold NaN, infinities, bytes or lone surrogates"
+            rule="G8",
+            kind="downgraded",
+            when="arguments that hold NaN, infinities, bytes or lone surrogates; a result that Gemini refuses",
         ),
         DeclaredLoss(rule="G10", kind="synthesized", when="a call that no Gemini model signed"),
         DeclaredLoss(rule="G10", kind="downgraded", when='such a call under missing_signature="text"'),
@@ -96,6 +98,8 @@ class Google:
         ),
         DeclaredLoss(rule="G14", kind="synthesized", when="a mime type, where none is known"),
         DeclaredLoss(rule="G14", kind="unresolved", when="bytes that are empty or cannot be decoded"),
+        DeclaredLoss(rule="G2", kind="re-keyed", when="a content whose role is none"),
+        DeclaredLoss(rule="G14", kind="downgraded", when="a part with a value that Gemini refuses: it is spelled anew"),
         DeclaredLoss(rule="G4", kind="dropped", when="citations, and blocks that no part can say"),
         DeclaredLoss(rule="G14", kind="dropped", when="what a part or call says beside its content"),
     )

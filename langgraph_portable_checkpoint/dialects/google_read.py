@@ -25,6 +25,8 @@ from .report import Report
 
 NAME: Final = "google"
 API: Final = "generate-content"
+MADE_ID: Final = "gemini_"
+"""How the ids begin that calls without one get."""
 PROVIDERS: Final = {"gemini": "google", "vertex": "google-vertex"}
 
 
@@ -51,12 +53,18 @@ class Payload:
         self._take(self._objects(self.raw) if isinstance(self.raw, (str, bytes)) else self.raw, "")
         if not plain:
             self.contents = [(path, with_text_arguments(content, NAME)) for path, content in self.contents]
-            whole = [*self.contents, ("system_instruction", self.system)]
+            whole = [*self.contents, ("system_instruction", self.system), *self._sources()]
             self.problems += [f"{path}: {reason}" for path, content in whole if (reason := unfit(content))]
+            self.problems += [f"{path}.{where}: is bytes, not JSON" for path, value in whole for where in _bytes(value)]
         if isinstance(self.system, (dict, Mapping)) and not isinstance(self.system.get("parts", []), list):
             self.problems.append(f"system_instruction.parts: is {type(self.system['parts']).__name__}, not a list")
         if not self.problems and not self.contents and self.system is None:
             self.problems.append("no contents")
+
+    def _sources(self) -> Iterator[tuple[str, Any]]:
+        """Yield what responses say of their sources, with its path."""
+        for path, facts in self.facts.items():
+            yield from ((f"{path}.{key}", facts[key]) for key in SOURCES if key in facts)
 
     def _objects(self, text: str | bytes) -> list[Any]:
         """The objects of a file of recorded calls, one per line."""
@@ -152,6 +160,23 @@ class Payload:
         self.contents.append((path, content))
 
 
+_BYTES: Final = frozenset({"data", "thoughtSignature", "thought_signature"})
+"""Keys under which Google's SDK has bytes."""
+
+
+def _bytes(value: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths of bytes where Google's SDK has none. The value is not nested deeper than `MAX_DEPTH`."""
+    if isinstance(value, (dict, Mapping)):
+        for key, item in value.items():
+            if key not in _BYTES or not isinstance(item, bytes):
+                yield from _bytes(item, f"{path}.{key}")
+    elif isinstance(value, (list, tuple)):
+        for at, item in enumerate(value):
+            yield from _bytes(item, f"{path}[{at}]")
+    elif isinstance(value, bytes):
+        yield path.lstrip(".")
+
+
 def _answer_index(candidate: Mapping[str, Any], at: int) -> int:
     """Tell which of several answers a candidate is part of: a streamed chunk may hold any of them."""
     index = candidate.get("index")
@@ -223,7 +248,7 @@ class Reader:
         blocks = [block_of(part) for part in parts]
         calls = [block for block in blocks if block["type"] in ("tool_call", "invalid_tool_call")]
         for index, call in enumerate(calls):
-            call.setdefault("id", f"gemini_{number}_{index}")
+            call.setdefault("id", f"{MADE_ID}{number}_{index}")
         self.open = calls
         envelope = self._envelope("assistant", blocks, raw_content=content)
         if not facts:

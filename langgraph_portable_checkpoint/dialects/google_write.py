@@ -20,8 +20,9 @@ from ..errors import IncompatibleHistoryError
 from .base import ExportOptions, Target, blocks_of
 from .beside import MEDIA_PARTS, UNSAID, unsaid
 from .google_parts import Part, answer_text, camel_keys, is_part, native_part
-from .google_read import API, NAME
+from .google_read import API, MADE_ID, NAME
 from .google_sources import SOURCES
+from .lint.google import check_part
 from .media_parts import placeholder
 from .models import model_family
 from .normalise import OPENING
@@ -94,9 +95,12 @@ class Writer:
     def _content(self, placed: Placed, parts: list[Part]) -> dict[str, Any]:
         """Make a content; one that came from Gemini keeps its keys and their order."""
         raw = placed.envelope.get("raw_content")
+        role = "model" if placed.envelope["role"] == "assistant" else "user"
         if isinstance(raw, Mapping) and "parts" in raw and (placed.envelope.get("origin") or {}).get("api") == API:
-            return {key: parts if key == "parts" else value for key, value in raw.items()}
-        return {"role": "model" if placed.envelope["role"] == "assistant" else "user", "parts": parts}
+            if raw.get("role", role) in (role, "function"):
+                return {key: parts if key == "parts" else value for key, value in raw.items()}
+            self.report.add("G2", "re-keyed", action="a content got the role of its message", at=placed)
+        return {"role": role, "parts": parts}
 
     def _belongs(self, placed: Placed, previous: Placed) -> bool:
         """Tell whether a message goes into the content before it: results of one step (G7), or what came joined."""
@@ -125,7 +129,7 @@ class Writer:
         signed = textual = False
         for index, block in enumerate(placed.envelope["content"]):
             path = placed.part(index)[1]
-            part = self._raw(block, placed) or self._written(block, placed, path)
+            part = self._raw(block, placed, path) or self._written(block, placed, path)
             if part is None or self._is_blank(part, placed, path):
                 continue
             if block["type"] == "tool_call":
@@ -153,12 +157,17 @@ class Writer:
             self.report.add("G1", "dropped", action="left out a blank text", at=placed, path=path)
         return True
 
-    def _raw(self, block: Block, placed: Placed) -> Part | None:
+    def _raw(self, block: Block, placed: Placed, path: str) -> Part | None:
         """The part as it came, where nothing changed it; without call id for Vertex unless Vertex gave it (G12)."""
         raw, origin = block.get("raw"), origin_of(block, placed.envelope)
-        if origin.get("api") != API or not is_part(raw) or not self._may_sign(origin):
+        if raw is None or origin.get("api") != API or not is_part(raw) or not self._may_sign(origin):
             return None
-        return raw
+        if block["type"] in _READ_WHOLE or _is_sound(raw, placed):
+            return cast(Part, raw)
+        if block["type"] != "non_standard":
+            action = "a part that holds what Gemini refuses was spelled anew"
+            self.report.add("G14", "downgraded", action=action, at=placed, path=path)
+        return None
 
     def _may_sign(self, origin: Mapping[str, Any]) -> bool:
         """Tell whether this target reads opaque values of that origin: same platform and same model family (G10)."""
@@ -175,7 +184,7 @@ class Writer:
         if part is None and block["type"] in MEDIA_PARTS:
             self.report.add("G14", "unresolved", action="a text stands in for a part", at=placed, path=path)
             return {"text": placeholder(block)["text"]}
-        if not is_part(part):
+        if part is None or not is_part(part) or (block["type"] == "non_standard" and not _is_sound(part, placed)):
             self.report.add("G4", "dropped", action=f"left out a {block['type']} block", at=placed, path=path)
             return None
         part = dict(cast(Part, part))
@@ -239,8 +248,10 @@ class Writer:
     def _answer(self, placed: Placed) -> list[Part]:
         envelope = placed.envelope
         part = self._raw_answer(envelope)
-        if part is not None:
+        if part is not None and _is_answer(part, placed):
             return [part]
+        if part is not None:
+            self.report.add("G8", "downgraded", action="a result that Gemini refuses was spelled anew", at=placed)
         kept = (envelope.get("extras") or {}).get(NAME)
         kept = kept if isinstance(kept, Mapping) else {}
         key = "error" if envelope.get("status") == "error" else "output"
@@ -278,6 +289,30 @@ class Writer:
 
     def _tool_name(self, envelope: MessageEnvelope) -> str:
         return self.names.get(envelope.get("tool_call_id") or "") or envelope.get("name") or "tool"
+
+
+_READ_WHOLE: Final = ("text", "tool_call")
+"""Blocks that were read of all that their part holds."""
+
+
+def _is_sound(part: Any, placed: Placed) -> bool:
+    """Tell whether a native part holds what Gemini takes in its content."""
+    role = "model" if placed.envelope["role"] == "assistant" else "user"
+    return next(check_part(part, role, "", vertex=False), None) is None
+
+
+def _is_answer(part: Part, placed: Placed) -> bool:
+    """Tell whether a native result has the name and the object that Gemini demands."""
+    answer = part.get("functionResponse")
+    if isinstance(answer, Mapping) and "parts" not in answer and isinstance(answer.get("name"), str):
+        return isinstance(answer.get("response"), Mapping) and _names_call(answer, placed.envelope.get("tool_call_id"))
+    return _is_sound(part, placed)
+
+
+def _names_call(answer: Mapping[str, Any], call_id: str | None) -> bool:
+    """True where a result names its call, or none; a call without an id has one that was made for it."""
+    named = answer.get("id")
+    return named is None or named == call_id or (isinstance(named, str) and str(call_id).startswith(MADE_ID))
 
 
 def _join_run(contents: list[dict[str, Any]], *, whole: bool) -> None:

@@ -22,6 +22,7 @@ from .langchain_write import everyday_dict
 from .plain_values import is_everyday, plain_or_told
 from .problems import Problems
 from .report import Placed, Report
+from .responses_read import lift_items
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -102,7 +103,7 @@ class LangChain:
         messages = [_message(native, f"{root}[{at}]", problems, report) for at, native in enumerate(natives)]
         problems.raise_if_any()
         merged = _merged([message for message in messages if message is not None], report)
-        return [message if isinstance(message, dict) else read_message(message) for message in merged]
+        return [message if isinstance(message, dict) else lift_items(read_message(message)) for message in merged]
 
     def recognises(self, payload: Any) -> float:
         """A `type` of LangChain's with data or content, or an lc constructor of a message."""

@@ -30,7 +30,7 @@ from .base import (
 from .chat_hosts import IMAGES
 from .chat_read import first_choice
 from .lint.mistral import ID, RULES, TOOL_NAME, Version, lint_messages
-from .mistral_read import API, NAME, read_message
+from .mistral_read import API, NAME, READERS, read_message
 from .mistral_write import write_messages
 from .models import narrow_media
 from .problems import Problems, history_list
@@ -119,6 +119,7 @@ class Mistral:
             server_tools="never",
             refusal=False,
             non_standard="same-api",
+            read_parts=frozenset(READERS),
             own_parts=frozenset(part for part in _OWN_PARTS if version.takes(*part)),
             part_roles={} if version.hosted else {"reference": frozenset[str]()},
         )

@@ -50,7 +50,7 @@ def _content(content: Any, path: str, problems: Problems) -> Iterator[Block]:
         for at, chunk in enumerate(content):
             native = problems.mapping(chunk, f"{path}[{at}]")
             if native is not None:
-                read = _CHUNKS.get(str(native.get("type")))
+                read = READERS.get(str(native.get("type")))
                 block = (read(native) if read else None) or {"type": "non_standard", "value": chunk}
                 keep_beside(block, native)
                 block["raw"] = chunk
@@ -105,7 +105,7 @@ def _file(native: Mapping[str, Any]) -> Block | None:
     return {"type": "file", "file_id": native["file_id"]} if isinstance(native.get("file_id"), str) else None
 
 
-_CHUNKS: Final[Mapping[str, Callable[[Mapping[str, Any]], Block | None]]] = {
+READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Block | None]]] = {
     "text": _text,
     "thinking": _thinking,
     "image_url": _image,

@@ -59,8 +59,9 @@ class MistralWriter:
             if envelope.get("name") is not None:
                 message["name"] = envelope["name"]
         if kept is not _NOTHING_KEPT:
-            message |= {key: kept[key] for key in kept if key in _MESSAGE_KEYS and key not in message}
-            for key in kept.keys() - _MESSAGE_KEYS - message.keys() - {"omits"}:
+            own = _MESSAGE_KEYS if role == "assistant" else _MESSAGE_KEYS - {"prefix"}
+            message |= {key: kept[key] for key in kept if key in own and key not in message}
+            for key in kept.keys() - own - message.keys() - {"omits"}:
                 self.lose("dropped", placed, key, action="messages have no such key")
         return message
 
@@ -96,7 +97,7 @@ class MistralWriter:
 
     def _call(self, block: Block, placed: Placed) -> dict[str, Any]:
         raw = _native(block, placed.envelope)
-        if raw is not None and raw.get("id") == block.get("id"):
+        if raw is not None and raw.get("id") == block.get("id") and _is_call(raw):
             return dict(raw)
         self._tell_unsaid(block, placed)
         function = {"name": block.get("name"), "arguments": plain_arguments(block)}
@@ -123,6 +124,11 @@ def _native(block: Block, envelope: MessageEnvelope) -> Mapping[str, Any] | None
     kind = str(raw.get("type") or ("function" if "function" in raw else ""))
     unknown = raw.keys() if block["type"] == "non_standard" else frozenset[str]()
     return raw if raw.keys() <= _NATIVE_KEYS.get(kind, unknown) else None
+
+
+def _is_call(raw: Mapping[str, Any]) -> bool:
+    function = raw.get("function")
+    return isinstance(function, Mapping) and isinstance(function.get("arguments"), (str, Mapping))
 
 
 def _thinking(block: Block) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from ..envelope.model import MessageEnvelope
 from .base import Target
 from .ids import NameMap
+from .jsonl import mend_surrogates
 from .links import CALL_TYPES
 from .parts import Parts
 from .report import Placed
@@ -63,7 +64,7 @@ def _of_speaker(placed: Placed, parts: Parts, speakers: NameMap, _: Mapping[Any,
         if name:
             parts.lose("speaker", "dropped", placed, "name", action="left out the speaker's name", detail=name)
         return placed.having(_nameless(placed.envelope))
-    new = speakers.assign(name)
+    new = speakers.assign(mend_surrogates(name, []) if parts.target.message_name else name)
     if new == name:
         return placed
     parts.lose("message_name", "re-keyed", placed, "name", action="got a name that fits", detail=f"{name} -> {new}")

@@ -15,7 +15,7 @@ from ..envelope.model import MessageEnvelope, Origin
 from .arguments import tell_repeated
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, MediaRule, ReasoningRule, Rule, Target
 from .chat_hosts import CHAT_NAME, HOSTS, SPEAKER, host_of
-from .chat_read import API, NAME, ROLES, first_choice, read_message
+from .chat_read import API, NAME, READERS, ROLES, first_choice, read_message
 from .chat_write import ChatWriter
 from .lint.openai_chat import RULES, lint_messages
 from .models import narrow_media
@@ -124,6 +124,7 @@ class OpenAIChat:
             server_tools="never",
             refusal=host.refusal,
             non_standard="same-api",
+            read_parts=frozenset(READERS),
         )
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:

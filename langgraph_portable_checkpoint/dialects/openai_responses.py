@@ -32,7 +32,7 @@ from .models import narrow_media
 from .problems import Problems, history_list
 from .report import Placed, Report
 from .responses_items import API, CALLS, HOSTED, NAME, OUTPUTS, USER_ITEMS
-from .responses_read import ItemReader
+from .responses_read import READERS, ItemReader
 from .responses_write import ResponsesWriter
 
 CONCERN_RULES: Final[Mapping[str, str]] = {
@@ -134,6 +134,7 @@ class OpenAIResponses:
             item_ids=True,
             server_tools="items",
             non_standard="same-api",
+            read_parts=frozenset(READERS),
             native_parts=USER_ITEMS,
         )
 

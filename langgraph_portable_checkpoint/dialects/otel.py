@@ -56,6 +56,9 @@ class OTel:
             when="values that JSON cannot hold: NaN, lone surrogates; items that only their provider can read: "
             "they are told, but cannot go back from here",
         ),
+        DeclaredLoss(
+            rule="O4", kind="unresolved", when="a key of a message that the conventions do not know; it stays"
+        ),
     )
 
     def target(self, options: ExportOptions) -> Target:
@@ -72,6 +75,7 @@ class OTel:
                     report.add(
                         "O3", "downgraded", action=action, at=placed, path=placed.part(at)[1], detail=block["type"]
                     )
+            _tell_unknown_keys(placed, report)
             message = write_message(placed.envelope)
             if not is_everyday(message):
                 tell = partial(
@@ -104,6 +108,16 @@ class OTel:
     def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
         """Check messages against the published schema."""
         return lint_otel(payload)
+
+
+def _tell_unknown_keys(placed: Placed, report: Report) -> None:
+    """Tell of keys that a message came with, go back with it, and are none of the conventions (O4)."""
+    extras = placed.envelope.get("extras")
+    own = extras.get(NAME) if extras else None
+    for key in own if isinstance(own, Mapping) else ():
+        if "." not in key:
+            action = "kept a key that the conventions do not know"
+            report.add("O4", "unresolved", action=action, at=placed, path=key)
 
 
 def _stays_here(block: Block, envelope: MessageEnvelope) -> bool:

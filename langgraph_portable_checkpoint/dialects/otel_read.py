@@ -190,8 +190,18 @@ def _read_part(part: Mapping[str, Any]) -> Block:
         for key, value in part.items()
         if key.startswith(PREFIX) and key != f"{PREFIX}type"
     }
+    if "arguments" in kept and not _spells(kept["arguments"], block.get("args")):
+        del kept["arguments"]
     block.update(kept)  # type: ignore[typeddict-item]  # keys are the model's own
     return block
+
+
+def _spells(text: str, args: Any) -> bool:
+    """True for a text that says what the arguments say."""
+    try:
+        return bool(json.loads(text or "{}") == args)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _read_text(part: Mapping[str, Any]) -> Block | None:

@@ -9,18 +9,19 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import is_sendable, settled_call
 from .base import ExportOptions, Target, without_raw
 from .beside import MEDIA_PARTS, says_more
 from .ids import NameMap
+from .jsonl import mend_surrogates
 from .links import CALL_TYPES
 from .media_parts import MediaFitter, placeholder
 from .native_parts import CONTENT_DOCUMENT, MARKERS, kind_of, neutral_form, told_text
 from .pairing import with_content
-from .plain_values import told_as_text
+from .plain_values import is_everyday, told_as_text
 from .reasoning import Replay, open_texts, origin_of
 from .report import LossKind, Placed, Report, Spot
 
@@ -42,6 +43,8 @@ class Parts:
     """The turn that the next request goes on with, if the history ends inside one."""
     names: NameMap = field(init=False)
     media: MediaFitter = field(init=False)
+    _served: set[Any] = field(init=False, default_factory=set)
+    """The ids of the server tool calls before."""
     _halves: tuple[list[Block], set[Any]] = field(init=False, default=([], set()))
     """The content looked at last, and the ids of its server tool calls that have a result."""
 
@@ -215,16 +218,20 @@ class Parts:
     def _is_paired(self, block: Block, content: list[Block]) -> bool:
         """True if a server tool's call or result has its other half in the same message."""
         if self._halves[0] is not content:
-            calls = {other.get("id") for other in content if other["type"] == "server_tool_call"}
-            results = {other.get("tool_call_id") for other in content if self._is_whole_result(other)}
-            self._halves = (content, calls & results)
+            calls = [other.get("id") for other in content if other["type"] == "server_tool_call" and other.get("name")]
+            results = [other.get("tool_call_id") for other in content if self._is_whole_result(other)]
+            once = {one for one in {*calls} & {*results} if calls.count(one) == results.count(one) == 1}
+            self._halves = (content, once - self._served)
+            self._served |= once
         return (block.get("id") if block["type"] == "server_tool_call" else block.get("tool_call_id")) in self._halves[
             1
         ]
 
     def _is_whole_result(self, block: Block) -> bool:
-        typed = "block_type" in (block.get("extras") or {})
-        return block["type"] == "server_tool_result" and (typed or not self.target.typed_results)
+        if block["type"] != "server_tool_result" or self.target.typed_results is None:
+            return block["type"] == "server_tool_result"
+        word = (block.get("extras") or {}).get("block_type")
+        return isinstance(word, str) and word.endswith(self.target.typed_results)
 
     def non_standard(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Keep a block of unknown type for the API it was written for."""
@@ -236,7 +243,17 @@ class Parts:
         value = block.get("value")
         kind = kind_of(value)
         own = own or ("provider" not in origin and kind in self.target.native_parts)
-        own = own and kind != "text"  # a text that could not be read has none, which no provider takes
+        own = (
+            own
+            and kind not in CALL_TYPES
+            and kind not in self.target.read_parts
+            and (not self.target.read_parts or _is_typed(value))
+        )
+        own = own and not (
+            placed.envelope["role"] == "system"
+            and self.target.system == "apart"
+            and kind not in self.target.native_parts
+        )
         own = own and placed.envelope["role"] in self.target.part_roles.get(kind, (placed.envelope["role"],))
         if self.target.non_standard == "any" or (self.target.non_standard == "same-api" and own and "raw" in block):
             return [block]
@@ -256,9 +273,20 @@ class Parts:
     def _block(self, block: Block, placed: Placed, path: str) -> list[Block]:
         if self.target.own_parts and self._is_own_part(block, placed):
             return [block]
+        if block["type"] != "text" and not is_everyday(block):
+            block = self._in_utf8(block, placed, path)
         if block["type"] in ANSWERS and placed.envelope["role"] != "assistant" and self.target.pairs:
             return self._unknown(f"{block['type']} in a message of role {placed.envelope['role']}", placed, path)
         return _FITS[block["type"]](self, block, placed, path) if block["type"] in _FITS else [block]
+
+    def _in_utf8(self, block: Block, placed: Placed, path: str) -> Block:
+        """Return a block without lone surrogates, wherever they stand."""
+        repairs: list[str] = []
+        mended = mend_surrogates(block, repairs)
+        if not repairs:
+            return block
+        self.lose("broken_text", "downgraded", placed, path, action="lone surrogates became U+FFFD")
+        return without_raw(mended) if block["type"] != "non_standard" else cast(Block, mended)
 
     def _told(self, text: str, kind: str, placed: Placed, path: str) -> list[Block]:
         self.replay.broken = True
@@ -306,6 +334,10 @@ _FITS: Final[Mapping[str, _Fit]] = {
     "non_standard": Parts.non_standard,
     **dict.fromkeys(MEDIA_PARTS, Parts.part),
 }
+
+
+def _is_typed(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("type"), str) and bool(value["type"].strip("\0"))
 
 
 def _reasoning_count(placed: Placed) -> int:

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ..envelope.entries import MESSAGE_TYPES, well_typed
 from ..envelope.model import MessageEnvelope
+from ..envelope.typed import NESTING, well_typed, wrong_heads, wrong_within
 from ..errors import MalformedHistoryError
 from .number_limits import INT64
+from .plain_values import is_plain
 
 _ROLES: Final = frozenset({"system", "user", "assistant", "tool", "other"})
-_GOOD: Final[set[tuple[Any, ...]]] = set()
+_GOOD: Final[dict[tuple[Any, ...], bool]] = {}
+"""Shapes that passed; True for those whose values are to be looked into all the same."""
 _MOST_SHAPES: Final = 4_096
 
 
@@ -57,18 +59,18 @@ def _all_known(envelopes: Sequence[MessageEnvelope], kinds: set[str]) -> bool:
             kind = block.get("type") if type(block) is dict else None
             if type(kind) is not str:
                 return False
-            if "annotations" in block and not all(type(note) is dict for note in block["annotations"]):
-                return False
             plain = kind == "text" and type(block.get("text")) is str and len(block) == 2 + ("raw" in block)
-            if not plain and (kind, *block, *map(type, block.values())) not in _GOOD:
-                return False
+            if not plain:
+                nested = _GOOD.get((kind, *block, *map(type, block.values())))
+                if nested is None or (nested and wrong_within(block)):
+                    return False
             kinds.add(kind)
     return True
 
 
 def _texts(origin: Mapping[str, Any]) -> bool:
     for value in origin.values():  # noqa: SIM110 - all() over a generator takes three times as long
-        if type(value) is not str:
+        if type(value) is not str or not (value.isascii() or is_plain(value)):
             return False
     return True
 
@@ -90,9 +92,7 @@ def _shape(value: Mapping[str, Any], kind: str = "") -> tuple[Any, ...]:
 
 
 def _message(envelope: Mapping[str, Any], index: int) -> Iterator[str]:
-    wrong = [
-        key for key, value in envelope.items() if key in MESSAGE_TYPES and not isinstance(value, MESSAGE_TYPES[key])
-    ]
+    wrong = wrong_heads(envelope)
     if wrong:
         yield from (f"message {index} {key}: is {type(envelope[key]).__name__}" for key in wrong)
         return
@@ -100,7 +100,7 @@ def _message(envelope: Mapping[str, Any], index: int) -> Iterator[str]:
     if not _counts(envelope.get("usage", {})):
         yield f"message {index} usage: holds what is no number of tokens, or one beyond 64 bits"
     if not _texts(envelope.get("origin", {})):
-        yield f"message {index} origin: holds what is no text"
+        yield f"message {index} origin: holds what is no text that UTF-8 has"
     if envelope["role"] not in _ROLES:
         yield f"message {index} role: {envelope['role']!r:.80} is none"
     for at, block in enumerate(envelope["content"]):
@@ -112,11 +112,13 @@ def _block(block: Any, path: str) -> Iterator[str]:
     if type(kind) is not str:
         yield f"{path}: is no block"
     elif well_typed(block):
-        _remember(_shape(block, kind))
+        _remember(_shape(block, kind), nested=not block.keys().isdisjoint(NESTING))
+    elif wrong := wrong_within(block):
+        yield f"{path}.{wrong}: is of a wrong type"
     else:
         yield f"{path}: a {kind} holds a value of a wrong type"
 
 
-def _remember(shape: tuple[Any, ...]) -> None:
+def _remember(shape: tuple[Any, ...], *, nested: bool = False) -> None:
     if len(_GOOD) < _MOST_SHAPES:
-        _GOOD.add(shape)
+        _GOOD[shape] = nested

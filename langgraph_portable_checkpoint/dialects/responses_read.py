@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
-from ..envelope.entries import well_typed
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin, Role
+from ..envelope.typed import well_typed
 from .arguments import read_call
 from .beside import keep_beside
 from .problems import Problems
@@ -273,7 +273,7 @@ def _said(text: str) -> Block:
 
 
 def _read_part(native: Mapping[str, Any]) -> Block:
-    read = _PARTS.get(str(native.get("type")))
+    read = READERS.get(str(native.get("type")))
     block: Block = (read(native) if read else None) or {"type": "non_standard", "value": native}
     keep_beside(block, native)
     block["raw"] = native
@@ -337,7 +337,7 @@ def _located(block_type: str, url: str) -> Block:
     return {"type": block_type, "url": url}
 
 
-_PARTS: Final[Mapping[str, Callable[[Mapping[str, Any]], Block | None]]] = {
+READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Block | None]]] = {
     "input_text": _text,
     "output_text": _text,
     "text": _text,

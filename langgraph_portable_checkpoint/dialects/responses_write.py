@@ -41,6 +41,8 @@ _ID_RULES: Final[Mapping[str, str]] = {
     "reasoning": "rs_",
     **{kind: call.prefix for kind, call in CALLS.items() if kind in ("function_call", "custom_tool_call")},
 }
+_NAMED: Final = ("item_reference", "local_shell_call_output")
+"""Items whose id names another item."""
 _CLIENT_KEYS: Final = frozenset({"type", "role", "status", "instructions"})
 
 
@@ -202,7 +204,7 @@ class ResponsesWriter:
         call = CALLS.get(str(item.get("type")))
         if call is None or not call.own_output:
             return False
-        bare = item["type"] in NEED_ID and "id" not in item
+        bare = item["type"] in NEED_ID and not _is_item_id(item.get("id"))
         if not bare and self._output_types.get(block.get("id")) == call.output:
             return False
         self.lose(
@@ -214,7 +216,7 @@ class ResponsesWriter:
         """Spell texts and refusals of one output message: as such with its own id, else as a plain text (R7)."""
         extras = blocks[0].get("extras") or {}
         item = extras.get("item")
-        head = dict(item) if isinstance(item, Mapping) else {}
+        head = self._head_of(item if isinstance(item, Mapping) else {}, placed)
         item_id = blocks[0].get("id")
         if self._is_own(blocks[0], placed.envelope) and str(item_id).startswith("msg_"):
             head = head or {"type": "message", "role": "assistant", "status": "completed"}
@@ -237,6 +239,13 @@ class ResponsesWriter:
         phase = head.get("phase") or extras.get("phase")
         kept = {key: head[key] for key in ("type",) if key in head}
         yield {**kept, "role": "assistant", "content": text} | ({"phase": phase} if phase else {})
+
+    def _head_of(self, item: Mapping[str, Any] | None, placed: Placed) -> dict[str, Any]:
+        """Return what is known of an output message; nothing where it is none of a model's."""
+        if not item or item.get("role") == "assistant":
+            return dict(item or {})
+        self.lose("R7", "dropped", placed, action="what is said of an output message that is no model's was left out")
+        return {}
 
     def _content(self, blocks: Sequence[Block], placed: Placed) -> Any:
         """Spell input content: a plain text where there is one text that came as one, else a list of parts."""
@@ -301,14 +310,14 @@ class ResponsesWriter:
             if "id" not in item and item.get("type") != "reasoning":
                 continue
             kind = str(item.get("type", "message"))
-            prefix = _ID_RULES.get(kind)
+            prefix = _ID_RULES.get(kind, "")
             others = self.providers != {"openai"} and "id" in item
-            if prefix is None or others:
+            if others or (not prefix and kind in _NAMED):
                 continue
             old = str(item.get("id"))
             occurrence = used.get(old, 0)
             used[old] = occurrence + 1
-            fits = old.startswith(prefix)
+            fits = old.startswith(prefix) and _is_item_id(item.get("id"))
             if fits and not occurrence:
                 continue
             self._replace_id(item, placed, prefix=prefix, occurrence=occurrence, rule="R6" if fits else "R5")
@@ -322,6 +331,10 @@ class ResponsesWriter:
         item["id"] = digest_id(id_rule, str(old), occurrence=occurrence)
         kind: LossKind = "re-keyed" if old else "synthesized"
         self.lose(rule, kind, placed, action="an item got an id of its own", detail=f"{old} -> {item['id']}")
+
+
+def _is_item_id(value: Any) -> bool:
+    return isinstance(value, str) and _ITEM_ID.fullmatch(value) is not None
 
 
 def _shortened(content: Any) -> Any:
@@ -424,7 +437,8 @@ def _reasoning(block: Block) -> dict[str, Any]:
     spoken = block.get("reasoning") if block.get("reasoning") != "\n\n".join(said) else ""
     texts = extras.get("summary") or ([spoken] if spoken else [])
     item: dict[str, Any] = {"type": "reasoning", "id": block.get("id")}
-    item["summary"] = [{"type": "summary_text", "text": text} for text in texts]
+    item["summary"] = [{"type": "summary_text", "text": text} for text in texts if isinstance(text, str)]
+    item["summary"] += [dict(part) for part in texts if isinstance(part, Mapping)]
     if said:
         item["content"] = [{"type": "reasoning_text", "text": text} for text in said]
     return item | ({"encrypted_content": extras["encrypted_content"]} if extras.get("encrypted_content") else {})

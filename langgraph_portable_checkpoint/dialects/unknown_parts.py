@@ -27,6 +27,8 @@ _KEPT: Final[Mapping[str, frozenset[str]]] = {
     "bedrock": frozenset({"cachePoint", "guardContent", "citationsContent", "toolAddition", "toolRemoval"}),
 }
 """Kinds without a neutral place that a dialect knows all the same."""
+_DIALECT_OF: Final = {"chat": "openai-chat", "responses": "openai-responses", "messages": "anthropic"}
+"""APIs whose parts of unknown type go back as they came, with their dialects."""
 _FOREIGN_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "openai-chat": ("parts",),
     "mistral": ("parts",),
@@ -68,15 +70,14 @@ def tell_unknown(
     Raises:
         MalformedHistoryError: The payload is of another dialect.
     """
-    if dialect not in _TYPED | _KEYED:
-        return
-    unknown = [*_foreign_keys(payload, dialect)]
+    own = dialect in _TYPED or dialect in _KEYED
+    unknown = [*_foreign_keys(payload, dialect)] if own else []
     if "non_standard" in kinds:
-        unknown += _parts(envelopes, dialect)
+        unknown += _parts(envelopes, dialect if own else "")
     if not unknown:
         return
     parts = sum(len(envelope["content"]) for envelope in envelopes)
-    if len(unknown) * 2 > parts and any(one.foreign for one in unknown):
+    if own and len(unknown) * 2 > parts and any(one.foreign for one in unknown):
         problems = [f"message {one.placed.index} {one.path}: {one.kind} is not of this dialect" for one in unknown]
         raise MalformedHistoryError(dialect, problems)
     for one in unknown:
@@ -90,9 +91,18 @@ def _parts(envelopes: Sequence[MessageEnvelope], dialect: str) -> Iterator[_Unkn
             if block["type"] != "non_standard":
                 continue
             kind = kind_of(block.get("value"))
-            if kind not in _KEPT.get(dialect, ()):
-                foreign = _is_foreign(block, dialect)
+            known = dialect or _of_origin(block, envelope)
+            if known and kind not in _KEPT.get(known, ()):
+                foreign = _is_foreign(block, known)
                 yield _Unknown(placed=Placed(envelope, index), path=f"content[{at}]", kind=kind, foreign=foreign)
+
+
+def _of_origin(block: Block, envelope: MessageEnvelope) -> str:
+    """Name the dialect that a part goes back to as it came; "" where it goes nowhere so."""
+    origin = block.get("origin") or envelope.get("origin") or {}
+    if "raw" not in block or "provider" not in origin:
+        return ""
+    return "mistral" if origin["provider"] == "mistral" else _DIALECT_OF.get(origin.get("api", ""), "")
 
 
 def _is_foreign(block: Block, dialect: str) -> bool:

@@ -39,7 +39,7 @@ def with_annotations(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _annotation(native: Any) -> dict[str, Any]:
-    if not isinstance(native, dict):
+    if not isinstance(native, dict) or not isinstance(native.get("extras", {}), dict):
         return {"type": "non_standard_annotation", "value": native}
     if native.get("type") in _V1_TYPES:
         return native

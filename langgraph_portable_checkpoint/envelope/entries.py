@@ -13,10 +13,10 @@ from typing import Any, Final, TypeAlias
 
 from langgraph.checkpoint.serde.jsonplus import _msgpack_enc
 
-from langgraph_portable_checkpoint.envelope.model import BLOCK_TYPES
 from langgraph_portable_checkpoint.envelope.natives import KINDS, Kind, kinds_of, order_code, reordered
 from langgraph_portable_checkpoint.envelope.natives.calls import SPELLINGS, spelling_of
 from langgraph_portable_checkpoint.envelope.natives.standard import VERBATIM
+from langgraph_portable_checkpoint.envelope.typed import well_typed
 
 Entry: TypeAlias = str | dict[str, Any] | bytes
 
@@ -50,60 +50,6 @@ def _read(kind: Kind, native: Any) -> dict[str, Any] | None:
     except UNPROVABLE:
         return None
     return block if block is None or well_typed(block) else None
-
-
-_TEXT: Final = (str,)
-_TEXT_OR_NULL: Final = (str, type(None))
-_MAP: Final = (dict,)
-_TYPES: Final[dict[str, tuple[type, ...]]] = {
-    **dict.fromkeys(("text", "reasoning", "refusal", "mime_type", "base64", "url", "file_id", "arguments"), _TEXT),
-    **dict.fromkeys(("filename", "detail", "status", "title", "context"), _TEXT),
-    **dict.fromkeys(("id", "name", "error", "tool_call_id"), _TEXT_OR_NULL),
-    "extras": _MAP,
-    "origin": _MAP,
-    "media": _MAP,
-    "data": (bytes,),
-    "annotations": (list,),
-}
-
-
-def well_typed(block: Mapping[str, Any]) -> bool:
-    """Tell whether every neutral key of a block holds what the published schema says."""
-    for key, value in block.items():
-        if key in _TYPES and not isinstance(value, _TYPES[key]):
-            return False
-    if _NEEDS.get(block["type"], "type") not in block or block["type"] not in _BLOCK_TYPES:
-        return False
-    if "annotations" in block and not all(type(note) is dict for note in block["annotations"]):
-        return False
-    return block["type"] not in _ARGS or isinstance(block.get("args"), _ARGS[block["type"]])
-
-
-MESSAGE_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
-    "role": _TEXT,
-    **dict.fromkeys(
-        ("id", "name", "tool_call_id", "status", "stop_reason", "created_at", "role_detail"), _TEXT_OR_NULL
-    ),
-    **dict.fromkeys(("origin", "extras", "usage"), _MAP),
-    "content": (list,),
-}
-"""What the keys of an envelope hold."""
-
-
-def well_typed_message(envelope: Mapping[str, Any]) -> bool:
-    """Tell whether every neutral key of an envelope and of its blocks holds what the published schema says."""
-    if not {"v", "role", "content"} <= envelope.keys():
-        return False
-    if not all(isinstance(value, MESSAGE_TYPES.get(key, object)) for key, value in envelope.items()):
-        return False
-    if not all(isinstance(word, str) for word in envelope.get("origin", {}).values()):
-        return False
-    return all(isinstance(block.get("type"), str) and well_typed(block) for block in envelope["content"])
-
-
-_BLOCK_TYPES: Final = frozenset(BLOCK_TYPES)
-_NEEDS: Final = {"text": "text", "reasoning": "reasoning", "refusal": "refusal", "non_standard": "value"}
-_ARGS: Final[dict[str, tuple[type, ...]]] = {"tool_call": _MAP, "invalid_tool_call": _TEXT_OR_NULL}
 
 
 def prove(kind: Kind, block: dict[str, Any], native: Any) -> str | None:

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 from langgraph_portable_checkpoint.envelope import origins
 from langgraph_portable_checkpoint.envelope.classes import role_of
-from langgraph_portable_checkpoint.envelope.entries import Entry, prove, read_block, well_typed
+from langgraph_portable_checkpoint.envelope.entries import Entry, prove, read_block
 from langgraph_portable_checkpoint.envelope.model import ENVELOPE_VERSION
 from langgraph_portable_checkpoint.envelope.natives import KINDS
+from langgraph_portable_checkpoint.envelope.typed import well_typed
 
 SIGNATURES: Final = "__gemini_function_call_thought_signatures__"
 CALL_IDS: Final = "__openai_function_call_ids__"

@@ -2,7 +2,9 @@
 
 `write_message` keeps in `additional_kwargs[OVERLAY]` what LangChain's message has no place for: native blocks, item
 origins, the source's own fields. It only changes how the message is *read*: storage keeps it like any other value. It
-counts for the very content it was made for; when that was edited, it is ignored.
+counts for the very content it was made for; when that was edited, it is ignored. So is what nobody wrote who knows the
+format: a change that leaves a block or an envelope with values of wrong types, or with a native form that says another
+thing than its block.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any, Final
 
 from langgraph.checkpoint.serde.jsonplus import _msgpack_enc
 
-from langgraph_portable_checkpoint.envelope.entries import well_typed_message
+from langgraph_portable_checkpoint.envelope.typed import well_typed_message
 
 OVERLAY: Final = "portable_checkpoint"
 _SEALED: Final = ("content", "tool_calls", "invalid_tool_calls", "tool_call_id")
@@ -44,7 +46,35 @@ def overlaid(envelope: dict[str, Any], overlay: Mapping[str, Any]) -> dict[str, 
         pairs = zip(content, blocks, strict=True)
         content = [_changed(block, change) if isinstance(change, dict) else block for block, change in pairs]
     found = {**found, "content": content}
-    return found if well_typed_message(found) else envelope
+    return found if well_typed_message(found) and all(map(_is_sound, content)) else envelope
+
+
+def _is_sound(block: Mapping[str, Any]) -> bool:
+    """True unless a text or a call has a native form that says another thing."""
+    return "raw" not in block or block["type"] not in _SAYING or _agrees(block, block["raw"])
+
+
+_SAYING: Final = ("text", "tool_call")
+_WRAPPED: Final = ("toolUse", "functionCall", "function_call", "function")
+"""Keys under which a native call has its fields."""
+_SAME: Final = {"text": "text", "name": "name", "call_id": "id", "toolUseId": "id"}
+"""Keys of native texts and calls that hold what their block has, with the block's own."""
+
+
+def _agrees(block: Mapping[str, Any], raw: Any) -> bool:
+    """Tell whether the native form of a text or a call says what its block says, where it says it."""
+    if not isinstance(raw, dict) or not isinstance(raw.get("type", ""), str):
+        return False
+    inner = next((raw[key] for key in _WRAPPED if key in raw), raw)
+    if not isinstance(inner, dict):
+        return False
+    if inner is not raw and not inner.keys() >= ({"toolUseId", "name"} if "toolUse" in raw else {"name"}):
+        return False
+    if any(inner[key] != block.get(ours) for key, ours in _SAME.items() if key in inner and ours in block):
+        return False
+    own_id = block["type"] != "tool_call" or "call_id" in raw or raw.get("id") in (None, block.get("id"))
+    freely = raw.get("type") == "custom_tool_call"
+    return own_id and (freely or all(isinstance(inner.get(key) or {}, dict) for key in ("input", "args")))
 
 
 def _changed(value: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

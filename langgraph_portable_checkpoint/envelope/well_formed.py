@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from langgraph_portable_checkpoint.envelope.entries import well_typed
 from langgraph_portable_checkpoint.envelope.model import BLOCK_TYPES, ROLES
+from langgraph_portable_checkpoint.envelope.typed import well_typed
 
 Check = Callable[[Any], bool]
 

@@ -45,6 +45,13 @@ EXPORTS: dict[tuple[str, str, str], Case] = {
     ("google", "G8", "downgraded"): Case(
         (user("hi"), assistant({**call("c1"), "args": {"x": float("nan")}}), result("c1"))
     ),
+    ("google", "G2", "re-keyed"): Case(
+        (user("hi"), message("assistant", text("ok"), origin=GEMINI_2, raw_content={"role": 5, "parts": []}))
+    ),
+    ("google", "G14", "downgraded"): Case(
+        (user({**image(), "raw": {"inlineData": {"mimeType": 5, "data": "%"}}, "origin": GEMINI_2}),)
+    ),
+    ("otel", "O4", "unresolved"): Case((message("user", text("hi"), extras={"otel": {"index": 1}}),)),
     ("otel", "O3", "downgraded"): Case((user("hi"), assistant({**call("c1"), "args": {"x": float("nan")}}))),
     ("langchain", "L1", "downgraded"): Case((user("hi"), assistant({**call("c1"), "args": {"x": float("nan")}}))),
     ("bedrock", "B6", "synthesized"): Case((user(PDF),)),

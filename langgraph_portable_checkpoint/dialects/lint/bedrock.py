@@ -98,10 +98,10 @@ def lint_messages(payload: Any) -> list[Finding]:
 
 def _system(system: Any) -> Iterator[Finding]:
     for index, block in enumerate(system if isinstance(system, list) else ()):
-        yield from _known(block, SYSTEM_KEYS, f"system[{index}]")
+        yield from check_block(block, SYSTEM_KEYS, f"system[{index}]")
 
 
-def _known(block: Any, keys: frozenset[str], path: str) -> Iterator[Finding]:
+def check_block(block: Any, keys: frozenset[str], path: str = "") -> Iterator[Finding]:
     """Check that a block is one of those of its place, and its value."""
     if not isinstance(block, Mapping) or len(block) != 1:
         yield Finding(rule="B4", path=path, message="is no block with one key")
@@ -146,7 +146,7 @@ def _message(message: Any, path: str) -> Iterator[Finding]:
 
 
 def _block(block: Any, role: str, path: str) -> Iterator[Finding]:
-    yield from _known(block, BLOCK_KEYS, path)
+    yield from check_block(block, BLOCK_KEYS, path)
     key = next(iter(block), None) if isinstance(block, Mapping) else None
     served = key == "toolResult" and role == "assistant" and _is_served(block[key])
     if (key == "toolUse" and role != "assistant") or (key == "toolResult" and role != "user" and not served):
@@ -173,6 +173,22 @@ def _value(key: str, value: Any, path: str) -> Iterator[Finding]:
         yield from _reasoning(value, path)
     elif key == "document":
         yield from _document_block(value, path)
+    elif key == "citationsContent":
+        yield from _cited(value, path)
+
+
+def _cited(value: Mapping[str, Any], path: str) -> Iterator[Finding]:
+    citations = value.get("citations", [])
+    for key, items in (("content", value.get("content", [])), ("citations", citations)):
+        if not _are_objects(items):
+            yield Finding(rule="B4", path=f"{path}.{key}", message="is no list of objects")
+    for at, citation in enumerate(citations if _are_objects(citations) else ()):
+        if not _are_objects(citation.get("sourceContent", [])):
+            yield Finding(rule="B4", path=f"{path}.citations[{at}].sourceContent", message="is no list of objects")
+
+
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, Mapping) for item in value)
 
 
 def _text(value: Any, path: str) -> Iterator[Finding]:
@@ -200,7 +216,7 @@ def _tool_result(value: Mapping[str, Any], path: str) -> Iterator[Finding]:
     if status not in (None, "success", "error") or (status == "error" and not content):
         yield Finding(rule="B11", path=f"{path}.status", message="is unknown, or an error without content")
     for index, block in enumerate(content):
-        yield from _known(block, RESULT_KEYS, f"{path}.content[{index}]")
+        yield from check_block(block, RESULT_KEYS, f"{path}.content[{index}]")
 
 
 def _reasoning(value: Mapping[str, Any], path: str) -> Iterator[Finding]:

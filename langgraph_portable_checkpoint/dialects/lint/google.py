@@ -131,10 +131,11 @@ def _content(content: Any, path: str, *, vertex: bool) -> Iterator[Finding]:
         yield Finding(rule="G3", path=f"{path}.parts", message="is no non-empty list")
         return
     for index, part in enumerate(parts):
-        yield from _part(part, str(role), f"{path}.parts[{index}]", vertex=vertex)
+        yield from check_part(part, str(role), f"{path}.parts[{index}]", vertex=vertex)
 
 
-def _part(part: Any, role: str, path: str, *, vertex: bool) -> Iterator[Finding]:
+def check_part(part: Any, role: str, path: str, *, vertex: bool) -> Iterator[Finding]:
+    """Check one part of a content."""
     if not _has_text_keys(part):
         yield Finding(rule="G4", path=path, message="is no part")
         return
