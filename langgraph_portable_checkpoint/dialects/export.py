@@ -91,7 +91,8 @@ def export_placed(
     target = dialect.target(options)
     for placed in [placed for placed in conversation if placed.index in mended] if mended else ():
         report.add(target.rule("broken_text"), "downgraded", at=placed, action="lone surrogates became U+FFFD")
-    fit = normalise(conversation, target, options=options, report=report)
+    asked = replace(options, prefix_intact=False) if mended else options
+    fit = normalise(conversation, target, options=asked, report=report)
     payload = dialect.render(fit.conversation, options, report)
     if not target.keeps_empty and all(value == [] for value in payload.values()):
         raise nothing_left(conversation)

@@ -128,6 +128,7 @@ class Parts:
         text = block.get("text") or ""
         if not text.isascii() and _LONE.search(text):
             self.lose("broken_text", "downgraded", placed, path, action="lone surrogates became U+FFFD")
+            self.replay.changes(block, placed.envelope)
             block = without_raw(block, text=_LONE.sub("\ufffd", text))
         if self.target.blank_text or (text and not text.isspace()):
             return [block]
@@ -166,6 +167,7 @@ class Parts:
         name = self.names.assign(block.get("name") or UNKNOWN_TOOL)
         if name != block.get("name"):
             detail = f"{block.get('name')} -> {name}"
+            self.replay.changes(block, placed.envelope)
             self.lose(
                 "tool_name", "re-keyed", placed, f"{path}.name", action="the tool got a name that fits", detail=detail
             )
@@ -177,6 +179,7 @@ class Parts:
         sendable = not self.target.plain_arguments or is_sendable(args)
         if block["type"] == "tool_call" and isinstance(args, dict) and sendable:
             return [block]
+        self.replay.changes(block, placed.envelope)
         self.lose(
             "invalid_arguments", "downgraded", placed, f"{path}.args", action="invalid arguments became an object"
         )
@@ -191,6 +194,7 @@ class Parts:
         return self._without_server_tool(block, placed, path, reason) if reason else [block]
 
     def _without_server_tool(self, block: Block, placed: Placed, path: str, reason: str) -> list[Block]:
+        self.replay.changes(block, placed.envelope)
         summary = _server_summary(block) if self.options.server_tools == "text" else None
         self.lose(
             "server_tools",

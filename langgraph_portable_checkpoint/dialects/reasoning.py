@@ -47,6 +47,10 @@ class Replay:
         bound = rule.bound_to_prefix
         return bound is not None and (self.model is None or bound.search(self.model) is not None)
 
+    def changes(self, block: Block, envelope: MessageEnvelope) -> None:
+        """Note that a block is not sent as the model saw it; one of another provider it never saw as it was."""
+        self.broken = self.broken or self._is_own(block, envelope) or envelope["role"] != "assistant"
+
     def _is_own(self, block: Block, envelope: MessageEnvelope) -> bool:
         return origin_of(block, envelope).get("provider") in self.target.providers
 

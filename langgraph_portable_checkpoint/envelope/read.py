@@ -90,6 +90,7 @@ def _read_any_view(view: Mapping[str, Any]) -> MessageEnvelope:
         view = {**view, "content": given}
         reading = read_fields(view)
     _repair_args(reading, view)
+    _drop_stale_texts(reading)
     for block, extra, value in reading.beside:
         block["extras"] = {**block.get("extras", {}), extra: value}
     api = reading.envelope.get("origin", {}).get("api")
@@ -141,6 +142,22 @@ def _repair_args(reading: Reading, view: Mapping[str, Any]) -> None:
             block["args"] = args
             block.pop("arguments", None)
             reading.natives.pop(id(block), None)
+
+
+def _drop_stale_texts(reading: Reading) -> None:
+    """Leave out how a call's arguments were spelled where they have been changed since, as a human's edit does."""
+    for block in reading.blocks:
+        text = block.get("arguments") if block["type"] == "tool_call" else None
+        if isinstance(text, str) and not _says(text, block.get("args")):
+            del block["arguments"]
+            reading.natives.pop(id(block), None)
+
+
+def _says(text: str, args: Any) -> bool:
+    try:
+        return bool((json.loads(text) if text else {}) == args)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _extras(reading: Reading) -> dict[str, Any]:

@@ -426,3 +426,24 @@ def test_an_upload_to_azure_is_one_to_openai() -> None:
     part = {"type": "file", "file_id": "assistant-6F2ksmvXxt4VdoqmHRw6kL"}
     assert export_messages([HumanMessage([part])], "openai-responses").lossless
     assert not export_messages([HumanMessage([part])], "anthropic").lossless
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "openai-responses", "anthropic", "google", "bedrock", "mistral"])
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"function_call": {"name": "pay", "arguments": '{"amount": 1000}'}},
+        {
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": '{"amount": 1000}'}}
+            ]
+        },
+    ],
+)
+@pytest.mark.parametrize("provider", ["openai", "google_genai"])
+def test_arguments_that_a_human_changed_are_the_ones_that_count(target: str, kwargs: Any, provider: str) -> None:
+    calls = [{"name": "pay", "args": {"amount": 5}, "id": "c1"}]
+    asked = AIMessage("", tool_calls=calls, additional_kwargs=kwargs, response_metadata={"model_provider": provider})
+    sent = str(export_messages([Q, asked, ToolMessage("paid", tool_call_id="c1")], target).payload)
+    assert "1000" not in sent
+    assert "5" in sent
