@@ -115,6 +115,10 @@ class AnthropicWriter:
         known = [_as_asked(citation) for citation in citations if isinstance(citation, Mapping)]
         if len(known) < len(citations):
             self.report.add("A13", "dropped", at=placed, path="content", action="what is no citation was left out")
+        left = {key for one in citations if isinstance(one, Mapping) for key, value in one.items() if value is not None}
+        if left := left - {key for one in known for key in one}:
+            action, detail = "keys of citations that no request holds were left out", ", ".join(sorted(left))
+            self.report.add("A18", "dropped", at=placed, path="content", action=action, detail=detail)
         return known
 
     def _known(self, part: Mapping[str, Any], placed: Placed) -> dict[str, Any]:

@@ -27,7 +27,7 @@ functionCall function_call functionResponse function_response
 """
 """Keys that hold a native block's content."""
 _KEPT_ELSEWHERE: Final = """
-index logprobs item item_id status block_type field format thought thoughtSignature thought_signature cache_control
+index logprobs item item_id status block_type field format thoughtSignature thought_signature cache_control
 cachePoint annotations citations partial_json synthesized
 """
 """Keys of what a provider only gives, or that become another block, a hint or citations."""
@@ -92,8 +92,8 @@ def _kind(block: Block) -> Any:
     """Return the native type of a call."""
     extras = block.get("extras")
     item: Any = extras.get("item") if isinstance(extras, Mapping) else None
-    raw: Any = block.get("raw")
-    return (item if isinstance(item, Mapping) else raw if isinstance(raw, Mapping) else {}).get("type")
+    told = extras.get("block_type") if isinstance(extras, Mapping) else None
+    return item.get("type") if isinstance(item, Mapping) else told
 
 
 def _of_item(block: Block) -> Iterator[str]:

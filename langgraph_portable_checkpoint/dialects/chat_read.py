@@ -235,6 +235,7 @@ def _call(native: Mapping[str, Any], path: str, problems: Problems) -> Block:
             "id": call_id,
             "name": problems.optional_text(custom.get("name"), f"{path}.custom.name"),
             "args": {"__arg1": custom.get("input")},
+            "extras": {"block_type": "custom"},
         }
     else:
         function = native.get("function")

@@ -99,7 +99,11 @@ def _keep_rest(block: Block, native: Mapping[str, Any], field: str) -> None:
     """Put what stands beside the data field under extras, the signature by its neutral name."""
     if len(native) == 1:
         return
-    rest = {key: value for key, value in native.items() if key != field and value is not None and key != "thought"}
+    rest = {
+        key: value
+        for key, value in native.items()
+        if key != field and value is not None and (key != "thought" or field != "text")
+    }
     if "thoughtSignature" in rest:
         rest["signature"] = rest.pop("thoughtSignature")
     if rest:

@@ -44,7 +44,10 @@ def generation(model: str | None) -> float:
     return float(found[1]) if found else 0.0
 
 
-_SAID: Final = ("signature", "videoMetadata", "mediaResolution")
+_SAID: Final = (
+    "signature",
+    *("videoMetadata", "mediaResolution", "thought", "partMetadata", "audioMetadata", "documentMetadata"),
+)
 """What parts say beside their content; a signature that may not go along is told by itself (G10)."""
 
 
@@ -192,10 +195,12 @@ class Writer:
             tell = partial(self.report.add, "G8", "downgraded", action="made arguments plain", at=placed, path=path)
             part["functionCall"] = plain_or_told(part["functionCall"], tell)
         self._report_unsaid(block, placed, path)
+        extras = block.get("extras") or {}
+        part |= {key: extras[key] for key in _SAID[1:] if key in extras and key not in part}
         if self.vertex and "functionCall" in part and "id" in part["functionCall"]:
             part["functionCall"] = {key: value for key, value in part["functionCall"].items() if key != "id"}
             self.report.add("G12", "dropped", action="left out the call id", at=placed, path=path)
-        signature = (block.get("extras") or {}).get("signature")
+        signature = extras.get("signature")
         if signature:
             if self._may_sign(origin_of(block, placed.envelope)):
                 part["thoughtSignature"] = signature

@@ -100,7 +100,11 @@ class OpenAIResponses:
         ),
         DeclaredLoss(rule="R5", kind="synthesized", when="an id for reasoning that came without one"),
         DeclaredLoss(rule="R5", kind="re-keyed", when="an id of reasoning or a message without the prefix of its type"),
-        DeclaredLoss(rule="R5", kind="dropped", when="an id of a call without the prefix of its type"),
+        DeclaredLoss(
+            rule="R5",
+            kind="dropped",
+            when="an id of a call without the prefix of its type; an item of a hosted tool without id",
+        ),
         DeclaredLoss(rule="R6", kind="re-keyed", when="an id of reasoning or a message that was used before"),
         DeclaredLoss(rule="R6", kind="dropped", when="an id of a call that was used before"),
         DeclaredLoss(

@@ -95,7 +95,11 @@ def _load(name: str) -> Dialect:
         module, _, member = _BUNDLED[name].partition(":")
         found: Any = getattr(import_module(f"{__package__}.{module}"), member)
     else:
-        found = _third_parties()[name].load()
+        point = _third_parties()[name]
+        try:
+            found = point.load()
+        except (ImportError, AttributeError) as error:
+            raise DialectError(f"the entry point {name!r} ({point.value}) cannot be loaded: {error}") from error
     dialect = found() if isinstance(found, type) else found
     if not isinstance(dialect, Dialect):
         raise DialectError(f"the entry point {name!r} is no dialect: members of dialects.base.Dialect are missing")
@@ -113,14 +117,26 @@ def recognise(payload: Any) -> Dialect:
     Raises:
         UnknownDialectError: None is sure enough.
     """
-    known = list(_loadable())
-    surest = max(known, key=lambda dialect: dialect.recognises(payload))  # the first of equals, as listed
-    if surest.recognises(payload) < LIKELY:
+    sure = [(dialect, _sureness(dialect, payload)) for dialect in _loadable()]
+    surest, sureness = max(sure, key=lambda found: found[1])  # the first of equals, as listed
+    if sureness < LIKELY:
         raise UnknownDialectError(
             f"no dialect recognises this payload (a {type(payload).__name__}). "
             f"Name one with from_=: {', '.join(dialect_names())}."
         )
     return surest
+
+
+def _sureness(dialect: Dialect, payload: Any) -> float:
+    """Ask a dialect how sure it is; one of another package that fails at that knows nothing of the payload."""
+    if dialect.name in _BUNDLED:
+        return dialect.recognises(payload)
+    try:
+        return float(dialect.recognises(payload))
+    except Exception as error:  # noqa: BLE001 - whatever another package's code may raise, and must not
+        named = f"{type(error).__name__}: {error}"
+        warnings.warn(f"the dialect {dialect.name!r} of another package was not asked: {named}", stacklevel=4)
+        return 0.0
 
 
 def _loadable() -> Iterator[Dialect]:

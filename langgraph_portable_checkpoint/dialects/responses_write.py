@@ -170,6 +170,9 @@ class ResponsesWriter:
         kind = block["type"]
         own = self._is_own(block, placed.envelope) and not self._lacks_output(block, placed)
         raw = _native(block) if own else None
+        if raw is not None and raw["type"] in HOSTED and raw["type"] in NEED_ID and not raw.get("id"):
+            self.lose("R5", "dropped", placed, action="an item without the id that it needs was left out")
+            return None
         if raw is not None and (kind != "server_tool_call" or raw["type"] in HOSTED):
             item = dict(raw)
         elif kind == "non_standard":

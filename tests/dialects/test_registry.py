@@ -131,3 +131,21 @@ def test_an_unknown_profile_is_told_what_it_may_mean() -> None:
 def test_what_no_dialect_recognises_is_refused(payload: object) -> None:
     with pytest.raises(UnknownDialectError, match="from_="):
         import_messages(payload)
+
+
+@pytest.mark.usefixtures("other_package")
+def test_a_dialect_of_another_package_that_fails_at_recognising_stops_nobody(tmp_path: Path) -> None:
+    with (tmp_path / "shout_dialect.py").open("a") as file:
+        file.write("\ndef _fail(self, payload):\n    raise KeyError('mine')\n\nShout.recognises = _fail\n")
+    with pytest.warns(UserWarning, match=r"'shout' of another package was not asked: KeyError: 'mine'"):
+        imported = import_messages({"messages": [{"role": "developer", "content": "hi"}]})
+    assert imported.dialect == "openai-chat"
+
+
+@pytest.mark.usefixtures("other_package")
+def test_an_entry_point_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+    (tmp_path / "shout_dialect.py").write_text("import a_package_that_is_not_there\n")
+    with pytest.raises(
+        DialectError, match=r"'shout' \(shout_dialect:Shout\) cannot be loaded: .*a_package_that_is_not"
+    ):
+        export_messages([user("hi")], "shout")

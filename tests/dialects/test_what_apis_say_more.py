@@ -312,3 +312,42 @@ def test_a_reference_goes_to_no_bare_tokenizer(profile: str) -> None:
     export = again({"messages": [Q, said, Q]}, "mistral", profile=profile)
     assert lint(export.payload, "mistral", profile=profile) == []
     assert [(loss.rule, loss.detail) for loss in export.report] == [("M6", "reference")]
+
+
+def test_an_item_of_a_hosted_tool_without_the_id_that_it_needs_is_left_out_and_told() -> None:
+    search = {"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "q"}}
+    export = again({"input": [Q, search, {"role": "assistant", "content": "a"}]}, "openai-responses")
+    assert [item.get("type") for item in export.payload["input"]] == [None, None]
+    assert [(loss.rule, loss.kind) for loss in export.report] == [("R5", "dropped")]
+    assert lint(export.payload, "openai-responses") == []
+
+
+def test_what_stands_beside_parts_of_gemini_survives_a_detour() -> None:
+    thought = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}, "thought": True}
+    noted = {"text": "a", "partMetadata": {"k": "v"}}
+    payload = {"contents": [{"role": "user", "parts": [{"text": "q"}]}, {"role": "model", "parts": [thought, noted]}]}
+    imported = import_messages(payload, "google", model="gemini-3-pro").envelopes
+    detour = export_messages(imported, "otel").payload
+    back = export_messages(import_messages(detour, "otel").envelopes, "google", model="gemini-3-pro")
+    assert back.payload == payload
+    told = {loss.detail for loss in export_messages(imported, "anthropic").report}
+    assert any("partMetadata" in detail for detail in told)
+
+
+def test_a_custom_call_of_chat_survives_a_detour() -> None:
+    call = {"id": "c1", "type": "custom", "custom": {"name": "g", "input": "free"}}
+    history = [Q, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    history.append({"role": "tool", "tool_call_id": "c1", "content": "r"})
+    detour = export_messages(import_messages({"messages": history}, "openai-chat").envelopes, "otel").payload
+    back = export_messages(import_messages(detour, "otel").envelopes, "openai-chat")
+    assert back.payload["messages"][1]["tool_calls"] == [call]
+
+
+def test_keys_of_citations_that_no_request_holds_are_told_unless_they_say_nothing() -> None:
+    note = {"type": "char_location", "cited_text": "c", "document_index": 0, "document_title": "d"}
+    note |= {"start_char_index": 0, "end_char_index": 1}
+    for file_id, told in ((None, []), ("file_1", ["file_id"])):
+        said = {"type": "text", "text": "a", "citations": [{**note, "file_id": file_id}]}
+        export = again({"messages": [Q, {"role": "assistant", "content": [said]}, Q]}, "anthropic")
+        assert export.payload["messages"][1]["content"][0]["citations"] == [note]
+        assert [loss.detail for loss in export.report] == told

@@ -9,16 +9,21 @@ _Block = dict[str, Any]
 _CODE: Final = ("code_interpreter", "code_execution")
 _NOT_SENT_BACK: Final = "media_processing"
 """Steps of Gemini's own that its API refuses when they come back."""
+_MADE_IDS: Final[Mapping[Any, str]] = {"executable_code": "id", "code_execution_result": "tool_call_id"}
+"""Ids that the integration makes up, by the type of its block."""
 _OUTCOMES: Final[Mapping[Any, str]] = {1: "OUTCOME_OK", 2: "OUTCOME_FAILED", 3: "OUTCOME_DEADLINE_EXCEEDED"}
 
 
 def touches(block: Mapping[str, Any]) -> bool:
     """True for a block that `undo` may change."""
-    return block.get("type") in ("server_tool_call", "server_tool_result")
+    return block.get("type") in ("server_tool_call", "server_tool_result") or _MADE_IDS.get(block.get("type")) in block
 
 
 def undo(block: _Block) -> _Block:
     """Return the part as the API gave it."""
+    made = _MADE_IDS.get(block["type"])
+    if made is not None:
+        return {key: value for key, value in block.items() if key != made}
     extras = block.get("extras") if isinstance(block.get("extras"), dict) else {}
     call = block["type"] == "server_tool_call"
     tool = block.get("name") if call else (extras or {}).get("block_type")
