@@ -304,6 +304,18 @@ def test_a_call_whose_native_type_is_no_word_does_not_stop_an_export() -> None:
         assert lint(export_messages(found, target).payload, target) == []
 
 
+@pytest.mark.parametrize("damage", ["no role", "a role that is none"])
+def test_a_content_of_the_model_without_its_role_gets_it(damage: str) -> None:
+    content = {"parts": [{"text": "ok"}]} | ({} if damage == "no role" else {"role": 5})
+    origin = {"provider": "google", "api": "generate-content"}
+    text = {"type": "text", "text": "ok", "raw": {"text": "ok"}}
+    answer = {"v": 1, "role": "assistant", "content": [text], "origin": origin, "raw_content": content}
+    asked = {"v": 1, "role": "user", "content": [{"type": "text", "text": "q"}]}
+    export = export_messages([asked, answer], "google")
+    assert export.payload["contents"][1]["role"] == "model"
+    assert [(loss.rule, loss.kind) for loss in export.report] == [("G2", "re-keyed")]
+
+
 def test_keys_that_the_conventions_do_not_know_are_told() -> None:
     history = {"messages": [{**SAID, "index": 1}]}
     export = export_messages(import_messages(history, "otel").messages, "otel")
