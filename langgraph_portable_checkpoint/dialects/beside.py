@@ -88,12 +88,13 @@ def free_input(block: Block) -> str | None:
     return said if isinstance(said, str) and _kind(block) in ("custom", "custom_tool_call") else None
 
 
-def _kind(block: Block) -> Any:
-    """Return the native type of a call."""
+def _kind(block: Block) -> str | None:
+    """Return the native type of a call; None where it has none, or one that is no word."""
     extras = block.get("extras")
     item: Any = extras.get("item") if isinstance(extras, Mapping) else None
     told = extras.get("block_type") if isinstance(extras, Mapping) else None
-    return item.get("type") if isinstance(item, Mapping) else told
+    found = item.get("type") if isinstance(item, Mapping) else told
+    return found if isinstance(found, str) else None
 
 
 def _of_item(block: Block) -> Iterator[str]:

@@ -100,7 +100,7 @@ class Writer:
         raw = placed.envelope.get("raw_content")
         role = "model" if placed.envelope["role"] == "assistant" else "user"
         if isinstance(raw, Mapping) and "parts" in raw and (placed.envelope.get("origin") or {}).get("api") == API:
-            if raw.get("role", role) in (role, "function"):
+            if raw.get("role", "user") in (role, "function"):
                 return {key: parts if key == "parts" else value for key, value in raw.items()}
             self.report.add("G2", "re-keyed", action="a content got the role of its message", at=placed)
         return {"role": role, "parts": parts}

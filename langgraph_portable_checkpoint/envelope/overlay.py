@@ -66,7 +66,7 @@ def _agrees(block: Mapping[str, Any], raw: Any) -> bool:
     if not isinstance(raw, dict) or not isinstance(raw.get("type", ""), str):
         return False
     inner = next((raw[key] for key in _WRAPPED if key in raw), raw)
-    if not isinstance(inner, dict):
+    if not isinstance(inner, dict) or not isinstance(inner.get("type", ""), str):
         return False
     if inner is not raw and not inner.keys() >= ({"toolUseId", "name"} if "toolUse" in raw else {"name"}):
         return False

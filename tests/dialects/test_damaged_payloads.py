@@ -221,12 +221,16 @@ def test_what_a_damaged_overlay_says_does_not_count(history: list[dict[str, Any]
         {"type": "text", "text": "x", "extras": {"item": [None]}},
         {"type": "text", "text": "x", "annotations": [{"type": "citation", "extras": ["x"]}]},
         {"type": "reasoning", "reasoning": "x", "extras": {"redacted_data": [[]]}},
+        {"type": "reasoning", "reasoning": "x", "extras": 1.5},
     ],
-    ids=["name", "item", "citation", "redacted"],
+    ids=["name", "item", "citation", "redacted", "extras"],
 )
+@pytest.mark.parametrize("provider", ["openai", "bedrock_converse"])
 @pytest.mark.parametrize("target", TARGETS)
-def test_parts_of_wrong_types_in_messages_do_not_stop_an_export(part: dict[str, Any], target: str) -> None:
-    answer = AIMessage([{"type": "text", "text": "ok"}, part], response_metadata={"model_provider": "openai"})
+def test_parts_of_wrong_types_in_messages_do_not_stop_an_export(
+    part: dict[str, Any], provider: str, target: str
+) -> None:
+    answer = AIMessage([{"type": "text", "text": "ok"}, part], response_metadata={"model_provider": provider})
     assert lint(export_messages([HumanMessage("hi"), answer], target).payload, target) == []
 
 
@@ -289,6 +293,27 @@ def test_a_spelling_of_arguments_that_says_another_thing_does_not_count() -> Non
     export = export_messages(import_messages(history, "otel").envelopes, "mistral")
     assert lint(export.payload, "mistral") == []
     assert export.payload["messages"][1]["tool_calls"][0]["function"]["arguments"] == '{"x": 1}'
+
+
+def test_a_call_whose_native_type_is_no_word_does_not_stop_an_export() -> None:
+    call = {"id": "a", "type": [[]], "function": {"name": "f", "arguments": "{}"}}
+    answer = {"role": "tool", "tool_call_id": "a", "content": "r"}
+    history = [{"role": "user", "content": "q"}, {"role": "assistant", "content": None, "tool_calls": [call]}, answer]
+    found = import_messages(history, "openai-chat").envelopes
+    for target in ("anthropic", "google", "bedrock"):
+        assert lint(export_messages(found, target).payload, target) == []
+
+
+@pytest.mark.parametrize("damage", ["no role", "a role that is none"])
+def test_a_content_of_the_model_without_its_role_gets_it(damage: str) -> None:
+    content = {"parts": [{"text": "ok"}]} | ({} if damage == "no role" else {"role": 5})
+    origin = {"provider": "google", "api": "generate-content"}
+    text = {"type": "text", "text": "ok", "raw": {"text": "ok"}}
+    answer = {"v": 1, "role": "assistant", "content": [text], "origin": origin, "raw_content": content}
+    asked = {"v": 1, "role": "user", "content": [{"type": "text", "text": "q"}]}
+    export = export_messages([asked, answer], "google")
+    assert export.payload["contents"][1]["role"] == "model"
+    assert [(loss.rule, loss.kind) for loss in export.report] == [("G2", "re-keyed")]
 
 
 def test_keys_that_the_conventions_do_not_know_are_told() -> None:

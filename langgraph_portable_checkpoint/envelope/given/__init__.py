@@ -41,7 +41,9 @@ def wire_of(origin: Mapping[str, Any] | None) -> str:
 
 def is_rewritten(block: Any, wire: str) -> bool:
     """True for a block that `as_given` may change."""
-    if type(block) is not dict:
+    if type(block) is not dict or type(block.get("type")) is not str:
+        return False
+    if "extras" in block and not isinstance(block["extras"], (dict, type(None))):
         return False
     way = _WAYS.get(wire)
     return way is not None and (block.get("type") == "non_standard" or way.touches(block))
