@@ -8,33 +8,28 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
-from ..envelope.given.openai import annotation
 from ..envelope.model import Block, MessageEnvelope
-from .arguments import NotJsonError, plain_arguments, write_arguments
+from .arguments import NotJsonError, plain_arguments
 from .base import IdRule, is_foreign, plain_text, text_and_calls
-from .beside import UNSAID, detail_of, unsaid
-from .chat_hosts import PART_KEYS
+from .beside import UNSAID, unsaid
 from .ids import digest_id
-from .links import CALL_TYPES
 from .lint.openai_responses import MAX_TEXT, leads_to
-from .media_parts import data_url_of
-from .reasoning import open_texts, origin_of
+from .reasoning import origin_of
 from .report import LossKind, Placed, Report
 from .responses_items import API, CALLS, HOSTED, NAME, NEED_ID, USER_ITEMS
+from .responses_spell import (
+    NATIVE_KEYS,
+    PARTS,
+    call_item,
+    hints_of,
+    is_whole,
+    native_form,
+    notes_of,
+    output_part,
+    reasoning_item,
+    said_of,
+)
 
-_NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
-    "input_text": frozenset({"type", "text", "prompt_cache_breakpoint"}),
-    "output_text": frozenset({"type", "text", "annotations", "logprobs"}),
-    "refusal": frozenset({"type", "refusal"}),
-    "input_image": frozenset({"type", "image_url", "file_id", "detail", "prompt_cache_breakpoint"}),
-    "input_file": frozenset(
-        {"type", "file_data", "file_id", "file_url", "filename", "detail", "prompt_cache_breakpoint"}
-    ),
-    "reasoning": frozenset({"type", "id", "summary", "content", "encrypted_content", "status"}),
-    "function_call": frozenset({"type", "id", "call_id", "name", "arguments", "status", "caller", "namespace"}),
-    "custom_tool_call": frozenset({"type", "id", "call_id", "name", "input", "caller", "namespace"}),
-}
-"""Keys of native parts and items; a raw block with others (a stream's index, LangChain's own keys) is spelled anew."""
 _ITEM_ID: Final = re.compile("[a-zA-Z0-9_-]+")
 _ID_RULES: Final[Mapping[str, str]] = {
     "message": "msg_",
@@ -91,7 +86,7 @@ class ResponsesWriter:
                 return None
             said = [] if known[0] is None else [{"role": role, "content": known[0]}]
             try:
-                return said + [_call(call, own=False) for call in known[1]]
+                return said + [call_item(call, own=False) for call in known[1]]
             except NotJsonError:
                 return None
         text = plain_text(envelope, foreign=foreign)
@@ -169,7 +164,7 @@ class ResponsesWriter:
     def _item(self, block: Block, placed: Placed) -> dict[str, Any] | None:
         kind = block["type"]
         own = self._is_own(block, placed.envelope) and not self._lacks_output(block, placed)
-        raw = _native(block) if own else None
+        raw = native_form(block) if own else None
         if raw is not None and raw["type"] in HOSTED and raw["type"] in NEED_ID and not raw.get("id"):
             self.lose("R5", "dropped", placed, action="an item without the id that it needs was left out")
             return None
@@ -178,7 +173,7 @@ class ResponsesWriter:
         elif kind == "non_standard":
             return dict(block["value"])
         elif kind == "reasoning":
-            item = _reasoning(block)
+            item = reasoning_item(block)
         elif kind in ("tool_call", "invalid_tool_call"):
             item = self._asked(block, placed, own=own)
         else:
@@ -192,10 +187,10 @@ class ResponsesWriter:
     def _asked(self, block: Block, placed: Placed, *, own: bool) -> dict[str, Any]:
         self._tell_unsaid(block, placed)
         try:
-            return _call(block, own=own)
+            return call_item(block, own=own)
         except NotJsonError as odd:
             self.lose("R12", "downgraded", placed, action="made arguments plain", detail=str(odd))
-            return _call({**block, "arguments": plain_arguments(block)}, own=own)
+            return call_item({**block, "arguments": plain_arguments(block)}, own=own)
 
     def _lacks_output(self, block: Block, placed: Placed) -> bool:
         """True for a shell, patch or computer call whose result is no native one, or whose id went (R1b): both become a
@@ -224,8 +219,8 @@ class ResponsesWriter:
         if self._is_own(blocks[0], placed.envelope) and str(item_id).startswith("msg_"):
             head = head or {"type": "message", "role": "assistant", "status": "completed"}
             head |= {"phase": extras["phase"]} if extras.get("phase") else {}
-            yield {**head, "id": item_id, "content": [_output_part(block) for block in blocks]}
-            if not all(map(_is_whole, _notes(blocks))):
+            yield {**head, "id": item_id, "content": [output_part(block) for block in blocks]}
+            if not all(map(is_whole, notes_of(blocks))):
                 self.lose("R7", "dropped", placed, action="citations that lack what the API demands were left out")
             return
         if any(block.get("annotations") for block in blocks):
@@ -256,7 +251,7 @@ class ResponsesWriter:
             return "" if placed.envelope["role"] == "tool" else []
         if any(block.get("annotations") for block in blocks):
             self.lose("R7", "dropped", placed, action="citations have no form in what is sent as input")
-        alone = len(blocks) == 1 and blocks[0]["type"] == "text" and not _own_keys(blocks[0])
+        alone = len(blocks) == 1 and blocks[0]["type"] == "text" and not hints_of(blocks[0])
         if alone and not self._raw_part(blocks[0], placed.envelope):
             self._tell_unsaid(blocks[0], placed)
             return blocks[0]["text"]
@@ -264,18 +259,18 @@ class ResponsesWriter:
 
     def _tell_unsaid(self, block: Block, placed: Placed) -> None:
         own = self._is_own(block, placed.envelope)
-        if left := unsaid(block, *_said(block), *(_NATIVE_KEYS["function_call"] if own else ()), items=own):
+        if left := unsaid(block, *said_of(block), *(NATIVE_KEYS["function_call"] if own else ()), items=own):
             self.lose("R12", "dropped", placed, action=UNSAID, detail=left)
 
     def _raw_part(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any] | None:
-        raw = _native(block) if origin_of(block, envelope).get("api") == API else None
+        raw = native_form(block) if origin_of(block, envelope).get("api") == API else None
         return dict(raw) if raw is not None and str(raw["type"]).startswith("input_") else None
 
     def _part(self, block: Block, placed: Placed) -> dict[str, Any]:
         raw = block["value"] if block["type"] == "non_standard" else self._raw_part(block, placed.envelope)
         if raw is None:
             self._tell_unsaid(block, placed)
-        return raw if raw is not None else {**_PARTS[block["type"]](block), **_own_keys(block)}
+        return raw if raw is not None else {**PARTS[block["type"]](block), **hints_of(block)}
 
     def _follow_reasoning(self) -> None:
         """Drop reasoning that no item of the model follows directly (R1)."""
@@ -354,20 +349,6 @@ def _is_long(part: Any) -> bool:
     return isinstance(part, Mapping) and isinstance(part.get("text"), str) and len(part["text"]) > MAX_TEXT
 
 
-def _native(block: Block) -> Mapping[str, Any] | None:
-    """Return a block's raw form if it is a part or item as the API spells it."""
-    raw = block.get("raw")
-    if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
-        return None
-    if raw["type"] == "function_call" and not (
-        isinstance(raw.get("arguments"), str) and isinstance(raw.get("name"), str)
-    ):
-        return None
-    if raw["type"] == "custom_tool_call":
-        raw = {key: value for key, value in raw.items() if key != "status"}
-    return raw if raw.keys() <= _NATIVE_KEYS.get(raw["type"], raw.keys()) else None
-
-
 def _role(envelope: MessageEnvelope) -> str:
     developer = envelope["role"] == "system" and envelope.get("role_detail") == "developer"
     return "developer" if developer else ("user" if envelope["role"] == "other" else envelope["role"])
@@ -386,7 +367,7 @@ def _screenshot(envelope: MessageEnvelope) -> dict[str, Any]:
     shot = next((block for block in envelope["content"] if block["type"] == "image"), None)
     if shot is None:
         return {}
-    source = {key: value for key, value in _image(shot).items() if key in ("image_url", "file_id")}
+    source = {key: value for key, value in PARTS["image"](shot).items() if key in ("image_url", "file_id")}
     checks = {key: marks[key] for key in ("acknowledged_safety_checks",) if key in marks}
     return {"type": marks["type"], "output": {"type": "computer_screenshot", **source}, **checks}
 
@@ -405,100 +386,6 @@ def _stands_alone(block: Block, *, assistant: bool = False) -> bool:
     return str(value.get("type")) in USER_ITEMS or (assistant and "item" not in (block.get("extras") or {}))
 
 
-def _output_part(block: Block) -> dict[str, Any]:
-    raw = _native(block)
-    if raw is not None and raw["type"] in ("output_text", "refusal"):
-        return dict(raw)
-    if block["type"] == "non_standard":
-        return dict(block["value"])
-    if block["type"] == "refusal":
-        return {"type": "refusal", "refusal": block["refusal"]}
-    return {"type": "output_text", "text": block["text"], "annotations": list(filter(_is_whole, _notes([block])))}
-
-
-def _notes(blocks: Sequence[Block]) -> Iterator[Any]:
-    return (annotation(note) for block in blocks if "raw" not in block for note in block.get("annotations") or ())
-
-
-def _is_whole(note: Any) -> bool:
-    """True for an annotation with the keys that the API demands."""
-    return isinstance(note, Mapping) and note.keys() >= _NOTES.get(str(note.get("type")), {"?"})
-
-
-_NOTES: Final[Mapping[str, frozenset[str]]] = {
-    "url_citation": frozenset({"type", "url", "title", "start_index", "end_index"}),
-    "file_citation": frozenset({"type", "file_id", "filename", "index"}),
-    "container_file_citation": frozenset({"type", "container_id", "file_id", "filename", "start_index", "end_index"}),
-    "file_path": frozenset({"type", "file_id", "index"}),
-}
-"""Keys of annotations. Source: openai 3.57, response_output_text_param.py."""
-
-
-def _reasoning(block: Block) -> dict[str, Any]:
-    extras = block.get("extras") or {}
-    said = open_texts(extras.get("content"))
-    spoken = block.get("reasoning") if block.get("reasoning") != "\n\n".join(said) else ""
-    texts = extras.get("summary") or ([spoken] if spoken else [])
-    item: dict[str, Any] = {"type": "reasoning", "id": block.get("id")}
-    item["summary"] = [{"type": "summary_text", "text": text} for text in texts if isinstance(text, str)]
-    item["summary"] += [dict(part) for part in texts if isinstance(part, Mapping)]
-    if said:
-        item["content"] = [{"type": "reasoning_text", "text": text} for text in said]
-    return item | ({"encrypted_content": extras["encrypted_content"]} if extras.get("encrypted_content") else {})
-
-
-def _call(block: Block, *, own: bool) -> dict[str, Any]:
-    extras = block.get("extras") or {}
-    head = extras.get("item")
-    if own and isinstance(head, Mapping) and str(head.get("type")) in CALLS:
-        known = _NATIVE_KEYS.get(head["type"], head.keys())
-        call: dict[str, Any] = {key: value for key, value in head.items() if key in known} | {
-            "call_id": block.get("id")
-        }
-        asked = block.get("args")
-        return call | ({"input": (asked or {}).get("__arg1")} if head["type"] == "custom_tool_call" else {})
-    call = {"type": "function_call", "call_id": block.get("id"), "name": block.get("name")}
-    call["arguments"] = write_arguments(block)
-    if own and str(extras.get("item_id")).startswith("fc_"):
-        call["id"] = extras["item_id"]
-    known = _NATIVE_KEYS["function_call"] if own else frozenset[str]()
-    return call | {key: value for key, value in extras.items() if key in known and key not in (*call, "id", "type")}
-
-
-def _image(block: Block) -> dict[str, Any]:
-    url = data_url_of(block) or block.get("url")
-    source = {"image_url": url} if url else {"file_id": block.get("file_id")}
-    return {"type": "input_image", **source, "detail": detail_of(block) or "auto"}
-
-
-def _own_keys(block: Block) -> dict[str, Any]:
-    """Return the hints that parts of the input may have."""
-    return {key: value for key, value in (block.get("extras") or {}).items() if key in PART_KEYS}
-
-
-def _said(block: Block) -> tuple[str, ...]:
-    """Name what a part says here beside its content."""
-    hints = PART_KEYS if block["type"] not in CALL_TYPES else ()
-    if block["type"] == "image":
-        return ("detail", *hints)
-    return ("filename", *hints) if block["type"] == "file" and data_url_of(block) is not None else hints
-
-
-def _file(block: Block) -> dict[str, Any]:
-    data = data_url_of(block)
-    name = block.get("filename") or f"file.{(block.get('mime_type') or 'application/pdf').rpartition('/')[2]}"
-    if data is not None:
-        return {"type": "input_file", "filename": name, "file_data": data}
-    if block.get("url"):
-        return {"type": "input_file", "file_url": block["url"]}
-    return {"type": "input_file", "file_id": block.get("file_id")}
-
-
-_PARTS: Final[Mapping[str, Callable[[Block], dict[str, Any]]]] = {
-    "text": lambda block: {"type": "input_text", "text": block["text"]},
-    "image": _image,
-    "file": _file,
-}
 _WRITERS: Final[Mapping[str, Callable[[ResponsesWriter, Placed], Iterator[dict[str, Any]]]]] = {
     "system": ResponsesWriter.client_message,
     "user": ResponsesWriter.client_message,
