@@ -24,6 +24,7 @@ from ..media.stand_ins import stood_for
 from ..saver import PortableRedisSaver
 from ..storage.programs import reading
 from ..storage.programs.spoken import spoken_at
+from .absent import absent, what_is_absent
 from .steps import Ask, Moves, Run, drive
 from .unfinished import finished_tasks, results, waits
 
@@ -77,13 +78,16 @@ def conversation(
         read_media: False: no medium is read where the checkpointer is ours.
 
     Raises:
-        ThreadNotFoundError: there is no such checkpoint.
+        ThreadNotFoundError: there is no such thread, namespace or checkpoint; says which.
         IncompatibleHistoryError: the channel holds no messages, or there is no such channel.
     """
     read: _Read = _read
     if isinstance(_saver_of(source), PortableRedisSaver):
         read = _read_without_media if not read_media else _read_spoken if _saver_of(source) is source else _read_state
-    head = yield from read(source, config, channel)
+    try:
+        head = yield from read(source, config, channel)
+    except ThreadNotFoundError:
+        raise (yield from what_is_absent(_saver_of(source), config)) from None
     answered = {_field(message, "tool_call_id") for message in head.results}
     pending = frozenset(call for call in _open_calls(head.messages) if head.waits and call and call not in answered)
     messages = (yield from _recovered(source, head, channel, read)) if full else head.messages
@@ -91,7 +95,8 @@ def conversation(
 
 
 def _saver_of(source: Any) -> Any:
-    return source if isinstance(source, BaseCheckpointSaver) else getattr(source, "checkpointer", None)
+    saver = source if isinstance(source, BaseCheckpointSaver) else getattr(source, "checkpointer", None)
+    return saver if isinstance(saver, BaseCheckpointSaver) else None
 
 
 def config_of(thread_id: str, checkpoint_ns: str, checkpoint_id: str | None) -> RunnableConfig:
@@ -100,17 +105,11 @@ def config_of(thread_id: str, checkpoint_ns: str, checkpoint_id: str | None) -> 
     return {"configurable": named if checkpoint_id is None else {**named, "checkpoint_id": checkpoint_id}}
 
 
-def _absent(config: RunnableConfig) -> ThreadNotFoundError:
-    named = config["configurable"]
-    at = f" with checkpoint {named['checkpoint_id']!r}" if "checkpoint_id" in named else ""
-    return ThreadNotFoundError(f"there is no thread {named['thread_id']!r}{at} here. Check the id, prefix and server.")
-
-
 def _read(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Snapshot]:
     if isinstance(source, BaseCheckpointSaver):
         found = yield Ask(source, "get_tuple", (config,))
         if found is None:
-            raise _absent(config)
+            raise absent(config["configurable"]["thread_id"])
         writes, live = found.pending_writes or (), _is_head(config)
         known = found.checkpoint["channel_versions"]
         name, messages = _messages_of(found.checkpoint["channel_values"], channel, known=known)
@@ -124,7 +123,7 @@ def _read(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Sn
         )
     state = yield Ask(source, "get_state", (config,))
     if state.metadata is None and not state.values:
-        raise _absent(config)
+        raise absent(config["configurable"]["thread_id"])
     asks = bool(state.interrupts) or _stands_at_breakpoint(source, state.next)
     _, messages = _messages_of(state.values, channel, known=getattr(source, "channels", ()))
     return _Snapshot(messages, asks, state.parent_config)
@@ -158,7 +157,7 @@ def _spoken(
     thread_id, ns, at = named["thread_id"], named["checkpoint_ns"], named.get("checkpoint_id")
     found = yield Run(saver, spoken_at(saver._core, thread_id, ns, at, channel=channel, media=media))
     if found is None:
-        raise _absent(config)
+        raise absent(thread_id)
     if found.messages is None:
         return None
     parent = config_of(thread_id, ns, found.parent_id) if found.parent_id else None

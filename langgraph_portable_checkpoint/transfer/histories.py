@@ -55,7 +55,7 @@ def export_thread(
             strict, ...
 
     Raises:
-        ThreadNotFoundError: there is no such checkpoint.
+        ThreadNotFoundError: there is no such thread, namespace or checkpoint; says which.
         IncompatibleHistoryError, LossyExportError, UnsupportedPartError, UnknownDialectError: as `export_messages`.
     """
     config = config_of(checked_id("thread_id", thread_id), checkpoint_ns, checkpoint_id)
