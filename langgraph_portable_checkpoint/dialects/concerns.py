@@ -77,6 +77,12 @@ PROFILE_LOSS: Final = DeclaredLoss(
     when="calls and results become text: the ModelProfile says tool_calling: False",
 )
 """What a model's profile may ask for, whatever the target."""
+SUMMARY: Final = DeclaredLoss(
+    rule="summary",
+    kind="dropped",
+    when="a summary is not in an export with `full=True`: all the messages that it stands for are",
+)
+"""What an export of a thread may report, whatever the target."""
 UNKNOWN_PART: Final = DeclaredLoss(
     rule="unknown-part",
     kind="unresolved",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 
 from .base import DeclaredLoss, Dialect, ExportOptions
-from .concerns import IMPORT_LOSSES, PROFILE_LOSS, normaliser_losses
+from .concerns import IMPORT_LOSSES, PROFILE_LOSS, SUMMARY, normaliser_losses
 from .integrations import INTEGRATIONS
 from .registry import bundled_names, get_dialect
 from .report import LOSS_KINDS
@@ -50,6 +50,29 @@ become one entry.
 """
 
 
+_RECOVERED = """\
+## Recovered messages
+
+`export_thread(..., full=True)` makes one conversation of a checkpoint and all of its ancestors, with messages that the
+state has since lost: summarised, trimmed, removed. Which, and in which order:
+
+- What the state holds is there whole and in its own order, each message as it says now: one that was rewritten under
+  its id counts once.
+- A recovered message stands directly behind the one that it followed in the newest checkpoint that holds it. One that
+  followed none stands at the beginning, but behind the system messages that lead the state. So what was put in the
+  place of messages (a summary, a rewritten question) stands behind them.
+- Messages without an id are the same if they say the same. All are of the one channel that holds the conversation now.
+- A summary (LangChain's `lc_source`, and how logs of agents mark theirs) stays wherever something that it stands for
+  may be missing. It is left out, which the report says, where its step did nothing but put it in the place of messages,
+  and every checkpoint from the one before it to the newest is there: not where older ones were pruned, where a run
+  saved at its end only (`durability="exit"`), or where a subgraph brought it together with its answer.
+- No model has seen such a history as it is, so reasoning that is bound to all that stands before it is left out
+  (`prefix_intact=False`), unless nothing was recovered.
+
+Turns and budgets are chosen after that.
+"""
+
+
 def render() -> str:
     """Return the page."""
     dialects = [get_dialect(name) for name in bundled_names()]
@@ -59,6 +82,7 @@ def render() -> str:
         "\n".join(_kinds()),
         "\n".join(_options()),
         _GROWTH,
+        _RECOVERED,
         "\n".join(_integrations()),
         *("\n".join(_section(dialect)) for dialect in dialects),
     ]
@@ -88,7 +112,8 @@ def _overview(dialects: Sequence[Dialect]) -> Iterator[str]:
 def _kinds() -> Iterator[str]:
     yield "## Kinds of losses\n"
     yield from _table(("kind", "meaning"), ((f"`{kind}`", meaning) for kind, meaning in LOSS_KINDS.items()))
-    yield f"\nWhatever the target, rule `{PROFILE_LOSS.rule}`, {PROFILE_LOSS.kind}: {PROFILE_LOSS.when}."
+    for loss in (PROFILE_LOSS, SUMMARY):
+        yield f"\nWhatever the target, rule `{loss.rule}`, {loss.kind}: {loss.when}."
     for loss in IMPORT_LOSSES:
         yield f"\nOn import, rule `{loss.rule}`, {loss.kind}: {loss.when}."
 

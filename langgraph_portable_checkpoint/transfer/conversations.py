@@ -25,19 +25,25 @@ from ..saver import PortableRedisSaver
 from ..storage.programs import reading
 from ..storage.programs.spoken import spoken_at
 from .absent import absent, what_is_absent
+from .recovering import Recovered, Recovering
 from .steps import Ask, Moves, Run, drive
 from .unfinished import finished_tasks, results, waits
 
-RECOVERED: Final = "recovered"
 Messages = list[BaseMessage | MessageEnvelope]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A conversation and the calls in it that wait for a human."""
+    """A conversation and the calls in it that wait for a human.
+
+    `left_out` names summaries whose messages are there in their place. `as_seen` is False where the messages are not
+    those of one state, so that no model has seen them so.
+    """
 
     messages: Messages
     pending: frozenset[str]
+    left_out: tuple[str, ...] = ()
+    as_seen: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,8 @@ class _Snapshot:
     """The conversation of one checkpoint, whether the run waits there, and the checkpoint before.
 
     `results` are those of calls whose tasks have finished while others of their step have not. `whole` is False where
-    such results were not looked for.
+    such results were not looked for. `step` is the checkpoint's number in the course of the thread, where it is known;
+    `channel` the one that the messages are of, None where there are none.
     """
 
     messages: Messages
@@ -53,6 +60,8 @@ class _Snapshot:
     parent: RunnableConfig | None
     results: Sequence[BaseMessage | MessageEnvelope] = ()
     whole: bool = True
+    step: Any = None
+    channel: str | None = None
 
 
 _Read = Callable[[Any, RunnableConfig, str | None], Moves[_Snapshot]]
@@ -90,8 +99,11 @@ def conversation(
         raise (yield from what_is_absent(_saver_of(source), config)) from None
     answered = {_field(message, "tool_call_id") for message in head.results}
     pending = frozenset(call for call in _open_calls(head.messages) if head.waits and call and call not in answered)
-    messages = (yield from _recovered(source, head, channel, read)) if full else head.messages
-    return Found([*messages, *head.results], pending)
+    if not full:
+        return Found([*head.messages, *head.results], pending)
+    recovered = yield from _recovered(source, head, channel, read)
+    as_seen = len(recovered.messages) == len(head.messages) and not recovered.left_out
+    return Found([*recovered.messages, *head.results], pending, recovered.left_out, as_seen)
 
 
 def _saver_of(source: Any) -> Any:
@@ -115,7 +127,7 @@ def _read(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Sn
         name, messages = _messages_of(found.checkpoint["channel_values"], channel, known=known)
         made = results(writes, name, _open_calls(messages)) if live else ()
         asks = waits([(task, written) for task, written, _ in writes], live=live)
-        return _Snapshot(messages, asks, found.parent_config, made)
+        return _Snapshot(messages, asks, found.parent_config, made, step=_step_in(found.metadata), channel=name)
     if not hasattr(source, "get_state") and not hasattr(source, "aget_state"):
         raise TypeError(
             f"source is a {type(source).__name__}, neither a checkpointer nor a compiled graph; "
@@ -125,8 +137,12 @@ def _read(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Sn
     if state.metadata is None and not state.values:
         raise absent(config["configurable"]["thread_id"])
     asks = bool(state.interrupts) or _stands_at_breakpoint(source, state.next)
-    _, messages = _messages_of(state.values, channel, known=getattr(source, "channels", ()))
-    return _Snapshot(messages, asks, state.parent_config)
+    name, messages = _messages_of(state.values, channel, known=getattr(source, "channels", ()))
+    return _Snapshot(messages, asks, state.parent_config, step=_step_in(state.metadata), channel=name)
+
+
+def _step_in(metadata: Mapping[str, Any] | None) -> Any:
+    return (metadata or {}).get("step")
 
 
 def _is_head(config: RunnableConfig) -> bool:
@@ -167,7 +183,8 @@ def _spoken(
     ]
     live = _is_head(config)
     whole = not (live and finished_tasks(found.written))
-    return _Snapshot(messages, waits(found.written, live=live), parent, whole=whole)
+    asks, step = waits(found.written, live=live), _step_in(found.metadata)
+    return _Snapshot(messages, asks, parent, whole=whole, step=step, channel=found.channel)
 
 
 def _stands_at_breakpoint(graph: Any, upcoming: Sequence[str]) -> bool:
@@ -317,45 +334,15 @@ def _call_ids(message: BaseMessage | MessageEnvelope) -> list[str | None]:
     return [call["id"] for call in getattr(message, "tool_calls", None) or ()]
 
 
-def _recovered(source: Any, head: _Snapshot, channel: str | None, read: _Read) -> Moves[Messages]:
-    """Merge the messages of a checkpoint and all of its ancestors, oldest first."""
-    merged: dict[str, BaseMessage | MessageEnvelope] = {}
-    order: list[str] = []
-    for messages in reversed((yield from _ancestry(source, head, channel, read))):
-        before: str | None = None
-        for message in messages:
-            name = _field(message, "id")
-            if name is None or _is_summary(message):
-                continue
-            if name not in merged:
-                order.insert(order.index(before) + 1 if before is not None else len(order), name)
-            merged[name] = message
-            before = name
-    kept = {_field(message, "id") for message in head.messages}
-    return [_marked(merged[name], lost=name not in kept) for name in order]
-
-
-def _ancestry(source: Any, head: _Snapshot, channel: str | None, read: _Read) -> Moves[list[Messages]]:
-    """Read the conversation of a checkpoint and of each ancestor, the oldest last."""
-    found = [head.messages]
+def _recovered(source: Any, head: _Snapshot, channel: str | None, read: _Read) -> Moves[Recovered]:
+    """Read the conversation of a checkpoint and of all of its ancestors as one, of the same channel."""
+    recovering = Recovering(head.messages, head.step)
     at = head
     while at.parent is not None:
+        channel = channel or at.channel
         try:
             at = yield from read(source, at.parent, channel)
         except (ThreadNotFoundError, _NoChannelError):  # pruned, never stored, or from before the channel was
             break
-        found.append(at.messages)
-    return found
-
-
-def _marked(message: BaseMessage | MessageEnvelope, *, lost: bool) -> MessageEnvelope:
-    envelope = message if isinstance(message, dict) else read_message(message)
-    return {**envelope, "extras": {**envelope.get("extras", {}), RECOVERED: True}} if lost else envelope
-
-
-def _is_summary(message: BaseMessage | MessageEnvelope) -> bool:
-    if isinstance(message, dict):
-        kept = (message.get("extras") or {}).get("additional_kwargs") or {}
-    else:
-        kept = message.additional_kwargs
-    return bool(kept.get("lc_source") == "summarization")
+        recovering.take(at.messages, at.step)
+    return recovering.result()

@@ -6,7 +6,7 @@ What a thread holds is read by `conversations.py`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 from uuid import uuid4
@@ -16,13 +16,13 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.base.id import uuid6
 
-from ..dialects.concerns import INVALID_ARGUMENTS
+from ..dialects.concerns import INVALID_ARGUMENTS, SUMMARY
 from ..dialects.export import export_messages, import_messages
 from ..dialects.report import Export, Imported, Loss
-from ..errors import ThreadExistsError
+from ..errors import LossyExportError, ThreadExistsError
 from ..saver import PortableRedisSaver
 from ..storage.layout import checked_id
-from .conversations import config_of, conversation
+from .conversations import Found, config_of, conversation
 from .overwriting import Overwriting
 from .steps import Ask, Compute, Moves, Run, adrive, drive
 
@@ -50,7 +50,9 @@ def export_thread(
         checkpoint_ns: Another namespace than the root.
         channel: The channel of the conversation; by default "messages", else the first list of messages.
         full: Also recover messages that the state has since lost (summarised, trimmed, removed) from the ancestors of
-            the checkpoint; they carry `extras["recovered"]`.
+            the checkpoint; they carry `extras["recovered"]`. The state's own messages stay as they are, in their order,
+            and each recovered one goes behind the one that it followed. A summary is left out, and the report says so,
+            where all that it stands for is there; see docs/dialects.md, "Recovered messages".
         **options: As `export_messages` takes them: model, turns, max_tokens, incomplete, reasoning, resolve_media,
             strict, ...
 
@@ -84,8 +86,27 @@ def _exported(
     read_media = options.get("resolve_media") is not False
     found = yield from conversation(source, config, channel, full=full, read_media=read_media)
     options = {**options, "pending": frozenset(options.get("pending", ())) | found.pending}
-    made = yield Compute(lambda: export_messages(found.messages, to, **options))
+    if not found.as_seen:
+        options["prefix_intact"] = False
+    made = yield Compute(lambda: _written(found, to, options))
     return cast(Export, made)
+
+
+def _written(found: Found, to: str, options: dict[str, Any]) -> Export:
+    """Write a conversation, and tell of the summaries that are not in it."""
+    told = tuple(_left_out(summary, to) for summary in found.left_out)
+    try:
+        export = export_messages(found.messages, to, **options)
+    except LossyExportError as error:
+        raise LossyExportError((*told, *error.report)) from None
+    if told and options.get("strict"):
+        raise LossyExportError(told)
+    return replace(export, report=(*told, *export.report))
+
+
+def _left_out(summary: str, to: str) -> Loss:
+    action = "a summary was left out: the messages that it stands for are there"
+    return Loss(rule=SUMMARY.rule, kind=SUMMARY.kind, action=action, detail=f"message {summary!r}", target=to)
 
 
 def import_thread(

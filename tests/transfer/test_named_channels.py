@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph, add_messages
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from langgraph_portable_checkpoint import export_thread
 from langgraph_portable_checkpoint.errors import IncompatibleHistoryError
@@ -62,3 +64,25 @@ def test_a_channel_of_a_graph_without_a_value_is_an_empty_conversation() -> None
     _, graph = sources(InMemorySaver())
     with pytest.raises(IncompatibleHistoryError, match="it has no message"):
         export_thread(graph, "t", "openai-chat", channel="later")
+
+
+class Two(TypedDict, total=False):
+    messages: Annotated[list[AnyMessage], add_messages]
+    notes: Annotated[list[AnyMessage], add_messages]
+
+
+@pytest.mark.parametrize("ours", [True, False])
+@pytest.mark.parametrize("cleared", [True, False])
+def test_what_another_channel_held_before_is_not_recovered(make_saver: SaverFactory, ours: bool, cleared: bool) -> None:
+    graph = StateGraph(Two).add_node("say", lambda state: {}).add_edge(START, "say")
+    saver = make_saver() if ours else InMemorySaver()
+    compiled: Any = graph.compile(checkpointer=saver)
+    config: Any = {"configurable": {"thread_id": "t"}}
+    compiled.update_state(config, {"notes": [HumanMessage("aside")]}, as_node="say")
+    compiled.update_state(config, {"messages": [HumanMessage("q"), AIMessage("a")]}, as_node="say")
+    if cleared:
+        compiled.update_state(config, {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), HumanMessage("q2")]})
+    for source, media in itertools.product((saver, compiled), (True, False)):
+        export = export_thread(source, "t", "openai-chat", full=True, resolve_media=media)
+        texts = [message["content"] for message in export.payload["messages"]]
+        assert texts == (["q", "a", "q2"] if cleared else ["q", "a"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,13 +33,17 @@ class SpokenAt:
     Attributes:
         messages: In order: envelopes, as `envelope.read.read_message` reads them, or messages where only that can tell.
             None where no channel is a list of messages.
+        channel: The channel that they are of.
         written: The tasks and channels of its pending writes.
         parent_id: The checkpoint before it in its namespace.
+        metadata: Its metadata; do not hand out, copy.
     """
 
     messages: Spoken | None
+    channel: str | None
     written: tuple[tuple[str, str], ...]
     parent_id: str | None
+    metadata: Mapping[str, Any]
 
 
 @beginning_anew
@@ -64,12 +68,14 @@ def spoken_at(
     reading = _Reading(decoder, view, ns, media)
     try:
         record = read_record(core, parsed, decoder)
-        messages = reading.messages(record, channel)
+        name, messages = reading.messages(record, channel)
     except NotAtHandError:
         yield from fetch_missing(core, view, thread_id, parsed.refs, decoder, media=media)
         record = read_record(core, parsed, decoder)
-        messages = reading.messages(record, channel)
-    return SpokenAt(messages, tuple((write.task_id, write.channel) for write in writes), record.parent_id)
+        name, messages = reading.messages(record, channel)
+    return SpokenAt(
+        messages, name, tuple((write.task_id, write.channel) for write in writes), record.parent_id, record.metadata
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +87,21 @@ class _Reading:
     ns: str
     media: bool
 
-    def messages(self, record: CheckpointRecord, channel: str | None) -> Spoken | None:
-        """Read the conversation; None where none of the lists is one, or a value that is no list may be."""
+    def messages(self, record: CheckpointRecord, channel: str | None) -> tuple[str | None, Spoken | None]:
+        """Read the conversation and its channel; None where no list is one, or a value that is no list may be."""
         for name in (channel,) if channel is not None else ("messages", *record.values):
             entry = record.values.get(name)
             if entry is None:
                 continue
             if _may_be_messages(entry.wire):
-                return None
+                break
             if isinstance(entry.wire, list) and len(entry.wire) == 3 and entry.wire[1] == LIST:
                 known = self.view.sequences.get((self.ns, name))
                 made = known if known is not None and known.is_named(entry) else self.decoder.sequenced(entry)
                 messages = self._only_messages(made.entries)
                 if messages:
-                    return messages
-        return None
+                    return name, messages
+        return None, None
 
     def _only_messages(self, entries: Sequence[Entry]) -> Spoken | None:
         """Read the entries of a list; None when one is no message."""
