@@ -10,10 +10,11 @@ from langchain_core.messages import BaseMessage, BaseMessageChunk
 from langgraph_portable_checkpoint.media.holes import Hole, Missing, Path
 from langgraph_portable_checkpoint.media.leaves import KnownLeaves
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, unavailable_text
-from langgraph_portable_checkpoint.media.stand_ins import StandIn
+from langgraph_portable_checkpoint.media.stand_ins import any_stand
+from langgraph_portable_checkpoint.media.standing_places import holds_stand_in, stand_again, stand_ins
 from langgraph_portable_checkpoint.media.strip import Taken, strip, take_out
 from langgraph_portable_checkpoint.media.table import new_record
-from langgraph_portable_checkpoint.media.walk import fill, replace_at, stand_again, stand_ins
+from langgraph_portable_checkpoint.media.walk import fill, replace_at
 
 
 class PolicyWalk:
@@ -31,11 +32,19 @@ class PolicyWalk:
         """Strip a value that is then stored in pieces; the very same object if nothing is to be stripped."""
         return strip(value, self.policy, known=self.known, home=home)
 
-    def stand_ins(self, value: Any) -> dict[Path, StandIn]:
+    def stand_ins(self, value: Any) -> dict[Path, str]:
         """Find the texts of a value that stand for media, outside of messages."""
         return stand_ins(value)
 
-    def stand_again(self, value: Any, known: Mapping[Path, StandIn]) -> Any:
+    def any_stand(self) -> bool:
+        """Tell at once whether anything in this process may stand for a medium; mostly nothing does."""
+        return any_stand()
+
+    def holds_stand_in(self, message: BaseMessage) -> bool:
+        """Tell whether something in a message stands for a medium, so that it is not what its texts say."""
+        return holds_stand_in(message.__dict__)
+
+    def stand_again(self, value: Any, known: Mapping[Path, str]) -> Any:
         """Put them where a value has equal texts at the same places; the very same object if nowhere."""
         return stand_again(value, known)
 

@@ -1,15 +1,16 @@
-"""Texts in the place of media that were not read, which still stand for them when they are written again.
+"""Texts and bytes in the place of media that were not read, which still stand for them when they are written again.
 
 A graph goes on from what it read: it appends to the list that holds such a text, or hands the part on. So that the
-medium is not lost by that, the text is an object that knows what it stands for. It is the object that counts, never its
-characters: the same text typed by somebody is a text. Whatever makes a new text of it (JSON, formatting, a text field
-of a model) makes a plain one.
+medium is not lost by that, it is known of the very object what it stands for. The object counts, never its characters:
+the same text typed by somebody is a text. It is a plain `str` or `bytes`, since LangChain's messages and pydantic's
+models make plain ones of any other. Whatever makes a new text of it (JSON, words around it, a field that strips its
+texts) makes one that is a text.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from langgraph_portable_checkpoint.media.holes import Hole
@@ -29,47 +30,26 @@ class Standing(NamedTuple):
     """Where its media go, by their refs; paths begin at the part."""
 
 
-class StandIn(str):
-    """A text that stands for a medium. Copies of values keep it; serializers write the text."""
+class _InUse:
+    """What stands for a medium, by identity.
 
-    __slots__ = ("standing",)
-    standing: Standing
-
-    def __new__(cls, text: str, standing: Standing) -> StandIn:
-        made = super().__new__(cls, text)
-        made.standing = standing
-        return made
-
-    def __copy__(self) -> StandIn:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> StandIn:
-        return self
-
-    def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        return str, (str.__str__(self),)
-
-
-class _BytesInUse:
-    """Bytes that stand for a medium, by identity: serializers take no class of their own.
-
-    Bytes that nobody else holds any longer are forgotten, those in use never: a run may wait for days with what it
-    read. Each sweep leaves as much room as it found in use, so that a medium's share of all sweeps is constant.
+    What nobody else holds any longer is forgotten, what is in use never: a run may wait for days with what it read.
+    Each sweep leaves as much room as it found in use, so that a medium's share of all sweeps is constant.
     """
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[bytes, Standing]] = {}
+        self._kept: dict[int, tuple[str | bytes, Standing]] = {}
         self._sweep_at = _FIRST_SWEEP
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def keep(self, made: bytes, standing: Standing) -> None:
+    def keep(self, made: str | bytes, standing: Standing) -> None:
         if len(self._kept) >= self._sweep_at:
             self._sweep()
         self._kept[id(made)] = (made, standing)
 
-    def find(self, leaf: bytes) -> Standing | None:
+    def find(self, leaf: str | bytes) -> Standing | None:
         kept = self._kept.get(id(leaf))
         return kept[1] if kept is not None and kept[0] is leaf else None
 
@@ -82,27 +62,38 @@ class _BytesInUse:
 
 _UNHELD: Final = next(sys.getrefcount(kept[0]) for kept in [(bytes([1, 2]), None)])
 """What the interpreter counts for bytes that only one tuple holds."""
-_bytes: Final = _BytesInUse()
+_in_use: Final = _InUse()
+_LEAVES: Final = (str, bytes)
+
+
+def standing_text(text: str, standing: Standing) -> str:
+    """Make a text that stands for a medium; it has more than one character, since those of one are shared."""
+    made = text[:1] + text[1:]
+    _in_use.keep(made, standing)
+    return made
 
 
 def standing_bytes(text: str, standing: Standing) -> bytes:
     """Make bytes that stand for a medium."""
     made = text.encode()
-    _bytes.keep(made, standing)
+    _in_use.keep(made, standing)
     return made
 
 
 def stands_for(leaf: Any) -> Standing | None:
     """Tell what a text or bytes stand for; None for any that are what they are."""
-    if type(leaf) is StandIn:
-        return leaf.standing
-    return _bytes.find(leaf) if type(leaf) is bytes and _bytes else None
+    return _in_use.find(leaf) if _in_use and type(leaf) in _LEAVES else None
+
+
+def any_stand() -> bool:
+    """Tell at once whether anything in this process may stand for a medium; mostly nothing does."""
+    return bool(_in_use)
 
 
 def part_behind(block: Mapping[Any, Any]) -> Standing | None:
     """Tell which part a block stands for; None for any other."""
-    text = block.get("text")
-    return text.standing if type(text) is StandIn and text.standing.part is not None else None
+    standing = stands_for(block.get("text")) if _in_use else None
+    return standing if standing is not None and standing.part is not None else None
 
 
 def restored(block: Mapping[Any, Any], standing: Standing) -> dict[Any, Any]:
@@ -112,7 +103,8 @@ def restored(block: Mapping[Any, Any], standing: Standing) -> dict[Any, Any]:
 
 def stood_for(value: Any) -> dict[str, Hole]:
     """List the texts in lists and maps of a value that stand for media, each with a medium that it stands for."""
-    if type(value) is StandIn:
-        return {str(value): value.standing.holes[0]}
-    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if type(value) is str:
+        standing = stands_for(value)
+        return {} if standing is None else {value: standing.holes[0]}
+    below: Iterable[Any] = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return {text: hole for each in below for text, hole in stood_for(each).items()}

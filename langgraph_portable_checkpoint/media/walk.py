@@ -19,14 +19,12 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde import types as checkpoint_types
 from langgraph.types import Command, Interrupt, Overwrite, Send
 
-from langgraph_portable_checkpoint.errors import CorruptRecordError
 from langgraph_portable_checkpoint.media.encodings import Encoded, decode, encode
 from langgraph_portable_checkpoint.media.holes import Hole, Missing, Path, Step, Unloaded, corrupt
 from langgraph_portable_checkpoint.media.leaves import WORTH_REMEMBERING_BYTES, KnownLeaves, Leaf
@@ -39,11 +37,11 @@ from langgraph_portable_checkpoint.media.shapes import (
     recognise,
 )
 from langgraph_portable_checkpoint.media.stand_ins import (
-    StandIn,
     Standing,
     part_behind,
     restored,
     standing_bytes,
+    standing_text,
     stands_for,
 )
 
@@ -127,22 +125,6 @@ def replace_at(value: Any, changes: Mapping[Path, Callable[[Any], Any]]) -> Any:
     return _fill(value, [_Filling(path, put) for path, put in changes.items()], 0) if changes else value
 
 
-def stand_ins(value: Any) -> dict[Path, StandIn]:
-    """Find the texts of a value that stand for media, outside of messages, by path."""
-    return dict(_stand_ins(value, ()))
-
-
-def stand_again(value: Any, known: Mapping[Path, StandIn]) -> Any:
-    """Put texts that stand for media where a value has texts that equal them, at the same places.
-
-    Args:
-        value: What a graph writes. State classes that check their fields, such as pydantic's, make new texts of texts.
-        known: What `stand_ins` found in the value that it was read from.
-    """
-    same = {path: text for path, text in known.items() if type(leaf := _at(value, path)) is str and leaf == text}
-    return replace_at(value, {path: partial(_instead_of, text) for path, text in same.items()})
-
-
 def children(node: Any) -> Iterator[tuple[Step, Any]]:
     """List the steps that a walk takes from a node, and where they lead; none for what is left alone."""
     kind = type(node)
@@ -153,29 +135,7 @@ def children(node: Any) -> Iterator[tuple[Step, Any]]:
     return ((field, getattr(node, field)) for field in _WRAPPED_FIELDS.get(kind, ()))
 
 
-def _stand_ins(node: Any, path: Path) -> Iterator[tuple[Path, StandIn]]:
-    if type(node) is StandIn:
-        yield path, node
-    for step, child in children(node):
-        if type(child) not in _ATOMS:
-            yield from _stand_ins(child, (*path, step))
-
-
-def _at(node: Any, path: Path) -> Any:
-    """Follow a path as far as there is one; None where it does not fit."""
-    try:
-        for step in path:
-            node = _child(node, step)
-    except CorruptRecordError:
-        return None
-    return node
-
-
-def _instead_of(text: StandIn, _: Any) -> StandIn:
-    return text
-
-
-_ATOMS: Final = frozenset({int, float, bool, type(None)})
+ATOMS: Final = frozenset({int, float, bool, type(None)})
 _DeltaSnapshot: Final[Any] = getattr(checkpoint_types, "_DeltaSnapshot", None)
 """What a DeltaChannel keeps now and then: a whole state, messages and all. Private, and not in every version."""
 _WRAPPED_FIELDS: Final[Mapping[type, tuple[str, ...]]] = {
@@ -195,11 +155,9 @@ def _may_hold(node: Any, floor: int) -> bool:
     elif kind is list or kind is tuple:
         children = node
     elif kind is str or kind is bytes:
-        return len(node) >= floor or (kind is bytes and stands_for(node) is not None)
-    elif kind in _ATOMS:
+        return len(node) >= floor or stands_for(node) is not None
+    elif kind in ATOMS:
         return False
-    elif kind is StandIn:
-        return True
     else:
         return BaseMessage in kind.__mro__ or any(
             _may_hold(getattr(node, field), floor) for field in _WRAPPED_FIELDS.get(kind, ())
@@ -207,9 +165,9 @@ def _may_hold(node: Any, floor: int) -> bool:
     for child in children:
         kind = type(child)
         if kind is str:
-            if len(child) >= floor:
+            if len(child) >= floor or stands_for(child) is not None:
                 return True
-        elif kind not in _ATOMS and _may_hold(child, floor):
+        elif kind not in ATOMS and _may_hold(child, floor):
             return True
     return False
 
@@ -229,7 +187,7 @@ class _Walk:
 
     def visit(self, node: Any, path: Path, enclosing: Enclosing) -> Any:
         kind = type(node)
-        if kind is str or kind is bytes or kind is StandIn:
+        if kind is str or kind is bytes:
             return self._leaf(node, path, enclosing)
         changes: dict[Step, Any] = {}
         if kind is dict:
@@ -253,7 +211,7 @@ class _Walk:
         return _rebuilt(node, changes) if changes else node
 
     def _into(self, changes: dict[Step, Any], step: Step, child: Any, path: Path, enclosing: Any) -> None:
-        if type(child) not in _ATOMS:
+        if type(child) not in ATOMS:
             visited = self.visit(child, path, enclosing)
             if visited is not child:
                 changes[step] = visited
@@ -367,7 +325,7 @@ def _placeholder(hole: Hole, missing: Missing) -> _Filling:
         plain: str | bytes = text.encode() if hole.encoding == "bytes" else text
     else:
         standing = Standing(home, None, (dataclasses.replace(hole, path=(), part=None),))
-        plain = standing_bytes(text, standing) if hole.encoding == "bytes" else StandIn(text, standing)
+        plain = (standing_bytes if hole.encoding == "bytes" else standing_text)(text, standing)
     return _Filling(hole.path, lambda _: plain, hole)
 
 
@@ -379,7 +337,7 @@ def _instead(node: Any, first: _Filling, fillings: Sequence[_Filling], depth: in
         return first.put(node)
     within = tuple(dataclasses.replace(hole, path=hole.path[depth:], part=None) for hole in holes)
     bare = _fill(node, [_Filling(hole.path, lambda _: None) for hole in within], 0)
-    return placeholder_part(node, StandIn(first.missing.text, Standing(home, bare, within)))
+    return placeholder_part(node, standing_text(first.missing.text, Standing(home, bare, within)))
 
 
 def _reference(hole: Hole, media: dict[str, Any]) -> _Filling:
@@ -397,10 +355,10 @@ def _fill(node: Any, fillings: Sequence[_Filling], depth: int) -> Any:
     below: dict[Step, list[_Filling]] = {}
     for filling in fillings:
         below.setdefault(filling.path[depth], []).append(filling)
-    return _rebuilt(node, {step: _fill(_child(node, step), inner, depth + 1) for step, inner in below.items()})
+    return _rebuilt(node, {step: _fill(child_at(node, step), inner, depth + 1) for step, inner in below.items()})
 
 
-def _child(node: Any, step: Step) -> Any:
+def child_at(node: Any, step: Step) -> Any:
     """Take one step, or say that the path does not fit this value."""
     kind = type(node)
     if kind is dict:

@@ -69,6 +69,12 @@ class Walk(Protocol):
     def fill(self, value: Any, holes: Sequence[Any], resolve: Callable[[Any], Any]) -> Any:
         """Put them back."""
 
+    def any_stand(self) -> bool:
+        """Tell at once whether anything may stand for a medium."""
+
+    def holds_stand_in(self, message: Any) -> bool:
+        """Tell whether something in a message does."""
+
     def stand_ins(self, value: Any) -> Mapping[Any, Any]:
         """Find the texts of a value that stand for media, outside of messages, by where they are."""
 

@@ -115,10 +115,6 @@ class Encoder:
         self.lost = lost
         self.absent = absent
         self.away = away
-        self._stood = False
-        """Whether something in the last message stands for a medium."""
-        self._unnamed = False
-        """Whether that was so of a message whose name, and place in a flat form, is that of the text."""
 
     def channel(self, name: str, value: Any, previous: Sequenced | None = None) -> tuple[Entry, Sequenced | None]:
         """Encode a channel's value.
@@ -183,9 +179,8 @@ class Encoder:
         if flat is None:
             return *self.channel(name, value, previous), None
         try:
-            self._unnamed = False
             entries += [self.message(message) for message in value[len(entries) :]]
-            return *self._sequence(entries, previous or EMPTY, LIST), None if self._unnamed else flat
+            return *self._sequence(entries, previous or EMPTY, LIST), flat
         except MediaTooLargeError:
             raise
         except _REFUSALS as error:
@@ -193,11 +188,13 @@ class Encoder:
 
     def _flat(self, value: list[Any], known: tuple[Flat, list[Entry]] | None) -> tuple[Flat | None, list[Entry]]:
         """Flatten a list that may be a conversation, and list the entries of those messages that are known."""
+        stands = self.codec.walk.holds_stand_in if self.codec.walk.any_stand() else None
         if known is not None:
-            flat = flatten_all(value, self._heavy_name, len(known[1]) if known[0].light else 0)
+            light = len(known[1]) if known[0].light else 0
+            flat = flatten_all(value, self._heavy_name, known_light=light, stands=stands)
             if flat is None or known[0].begins(flat):
                 return flat, list(known[1])
-        return flatten_all(value, self._heavy_name), []
+        return flatten_all(value, self._heavy_name, stands=stands), []
 
     def _dict(self, value: dict[Any, Any], previous: Sequenced, depth: int) -> tuple[Entry, Sequenced | None]:
         punched = self._take_out(value)
@@ -286,7 +283,6 @@ class Encoder:
 
     def _media_stood_for(self, hole: Any) -> bytes:
         ref = bytes(hole.ref)
-        self._stood = True
         self.sink.stood_for.add(ref)
         if ref in self.absent:
             self.sink.absent[ref] = {"mime_type": hole.mime_type, "size_bytes": hole.size_bytes}
@@ -305,7 +301,7 @@ class Encoder:
         if not self.codec.native:
             return self._new_message(message, None)
         taken = None
-        if is_heavy(message):
+        if is_heavy(message) or self.codec.walk.holds_stand_in(message):
             taken = self._dumped(message)
             name = name_of_taken(message, taken.fields, taken.holes)
         else:
@@ -318,11 +314,8 @@ class Encoder:
                 self._holes(taken.holes if taken else self.codec.walk.take_out(message.model_dump(), self.home).holes)
             return Entry(None, (digest,))
         before = len(self.sink.reports)
-        self._stood = False
         entry = self._new_message(message, taken)
-        unnamed = self._stood and taken is None
-        self._unnamed = self._unnamed or unnamed
-        if name is not None and entry.wire is None and not unnamed:
+        if name is not None and entry.wire is None:
             self._remember(name, entry.refs[0])
             if len(self.sink.reports) > before:
                 self.known.tell(entry.refs[0], self.sink.reports[before:])

@@ -94,7 +94,11 @@ class Flat:
 
 
 def flatten_all(
-    messages: Sequence[Any], name_heavy: Callable[[Any], bytes | None], known_light: int = 0
+    messages: Sequence[Any],
+    name_heavy: Callable[[Any], bytes | None],
+    *,
+    known_light: int = 0,
+    stands: Callable[[Any], bool] | None = None,
 ) -> Flat | None:
     """Flatten a conversation of standard messages; None when it, or a value in it, is something else.
 
@@ -102,6 +106,7 @@ def flatten_all(
         messages: The conversation.
         name_heavy: Names a heavy message; its name stands in the place of its fields.
         known_light: So many messages from the beginning are not heavy unless they have changed.
+        stands: Tells whether something in a message stands for a medium; None where nothing does.
     """
     kinds = list(map(type, messages))
     if not STANDARD.issuperset(kinds) or any(map(_EXTRA, messages)):
@@ -109,8 +114,8 @@ def flatten_all(
     fields: list[Any] = list(map(_FIELDS, messages))
     heavy: list[int] = []
     try:
-        if _may_be_heavy([each.get("content") for each in fields[known_light:]]):
-            heavy = [i for i, message in enumerate(messages) if is_heavy(message)]
+        if stands is not None or _may_be_heavy([each.get("content") for each in fields[known_light:]]):
+            heavy = [i for i, each in enumerate(messages) if is_heavy(each) or (stands is not None and stands(each))]
         for position in heavy:
             name = name_heavy(messages[position])
             if name is None:

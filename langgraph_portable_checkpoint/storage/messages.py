@@ -81,10 +81,7 @@ _LIGHT_BLOCKS: Final = frozenset(
 
 
 def is_heavy(message: BaseMessage) -> bool:
-    """Tell whether a message may hold media, so that its fields are too long to be compared whole at every step.
-
-    So may one with a text that is more than its characters: it may stand for a medium.
-    """
+    """Tell whether a message may hold media, so that its fields are too long to be compared whole at every step."""
     content = message.content
     if type(content) is not list:
         return isinstance(content, str) and len(content) > HEAVY_TEXT
