@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypedDict
 
@@ -23,8 +23,16 @@ ERROR: Final = "__error__"
 INTERRUPT: Final = "__interrupt__"
 
 
+def _nothing(_: object) -> bool:
+    return False
+
+
 def pending_of(
-    writes: Iterable[tuple[str, str, Any]], *, failed_at: datetime, channel_values: Mapping[str, Any] | None = None
+    writes: Iterable[tuple[str, str, Any]],
+    *,
+    failed_at: datetime,
+    channel_values: Mapping[str, Any] | None = None,
+    has_media: Callable[[object], bool] = _nothing,
 ) -> Pending:
     """Return what is pending at a checkpoint.
 
@@ -33,12 +41,15 @@ def pending_of(
             to its end since, so its interrupts and its error count no more.
         failed_at: When the error was written; the time of the call where that is not known.
         channel_values: The checkpoint's channels, if it is to be known whether the run is finished.
+        has_media: Tells whether a value holds media that are stored apart from it. Records hold none of these.
     """
     listed = list(writes)
     done = {task for task, channel, _ in listed if channel not in WRITES_IDX_MAP}
     waiting = [(channel, value) for task, channel, value in listed if task not in done]
     errors = [value for channel, value in waiting if channel == ERROR]
-    interrupts = [entry for channel, value in waiting if channel == INTERRUPT for entry in interrupt_entries(value)]
+    interrupts = [
+        entry for channel, value in waiting if channel == INTERRUPT for entry in interrupt_entries(value, has_media)
+    ]
     return Pending(
         interrupts=tuple({entry["id"]: entry for entry in interrupts}.values()),
         error=error_entry(errors[-1], failed_at=failed_at) if errors else None,
@@ -85,10 +96,10 @@ def _literal(args: str) -> tuple[Any, ...]:
         return ()
 
 
-def interrupt_entries(interrupts: object) -> tuple[dict[str, Any], ...]:
+def interrupt_entries(interrupts: object, has_media: Callable[[object], bool] = _nothing) -> tuple[dict[str, Any], ...]:
     """Return the entries of an `__interrupt__` write: a LangGraph Interrupt, or a sequence of them."""
     several = interrupts if isinstance(interrupts, (list, tuple)) else (interrupts,)
-    return tuple({"id": _id_of(one), **_small(getattr(one, "value", one))} for one in several)
+    return tuple({"id": _id_of(one), **shown(getattr(one, "value", one), has_media)} for one in several)
 
 
 def _id_of(interrupt: object) -> str | None:
@@ -96,8 +107,10 @@ def _id_of(interrupt: object) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _small(value: object) -> dict[str, Any]:
+def shown(value: object, has_media: Callable[[object], bool] = _nothing) -> dict[str, Any]:
     """Return a value as data if it is small and plain, else the name of its type: records hold no large values."""
+    if has_media(value):
+        return {"omitted": type(value).__name__}
     try:
         text = json.dumps(value, allow_nan=False)
         if len(text) <= MAX_TEXT and json.loads(text) == value:

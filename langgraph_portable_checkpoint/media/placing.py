@@ -40,9 +40,9 @@ class PolicyWalk:
         """Tell at once whether anything in this process may stand for a medium; mostly nothing does."""
         return any_stand()
 
-    def holds_stand_in(self, message: BaseMessage) -> bool:
-        """Tell whether something in a message stands for a medium, so that it is not what its texts say."""
-        return holds_stand_in(message.__dict__)
+    def holds_stand_in(self, value: Any) -> bool:
+        """Tell whether something in a value or message stands for a medium, so that it is not what its texts say."""
+        return holds_stand_in(value.__dict__ if isinstance(value, BaseMessage) else value)
 
     def stand_again(self, value: Any, known: Mapping[Path, str]) -> Any:
         """Put them where a value has equal texts at the same places; the very same object if nowhere."""

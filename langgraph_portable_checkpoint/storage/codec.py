@@ -72,8 +72,8 @@ class Walk(Protocol):
     def any_stand(self) -> bool:
         """Tell at once whether anything may stand for a medium."""
 
-    def holds_stand_in(self, message: Any) -> bool:
-        """Tell whether something in a message does."""
+    def holds_stand_in(self, value: Any) -> bool:
+        """Tell whether something in a value or message does."""
 
     def stand_ins(self, value: Any) -> Mapping[Any, Any]:
         """Find the texts of a value that stand for media, outside of messages, by where they are."""

@@ -182,11 +182,14 @@ class _Amending:
 
 def _pending(record: CheckpointRecord, writes: Sequence[WriteRecord], decoder: Decoder, at: Any) -> Pending:
     """Say what is pending at a checkpoint, as the turn log has it."""
-    stops = [(write.task_id, write.channel, decoder.value(write.entry)) for write in writes if write.channel in STOPS]
+    stops = [
+        (write.task_id, write.channel, decoder.without_media(write.entry)) for write in writes if write.channel in STOPS
+    ]
     done = [(write.task_id, write.channel, None) for write in writes if write.channel not in STOPS]
     tasks = ("join:", "__pregel_tasks")
     values = {name: decoder.value(entry) if name.startswith(tasks) else None for name, entry in record.values.items()}
-    return replace(pending_of([*done, *stops], failed_at=at), finished=is_finished(values))
+    pending = pending_of([*done, *stops], failed_at=at, has_media=decoder.codec.walk.holds_stand_in)
+    return replace(pending, finished=is_finished(values))
 
 
 def _as_logged(pending: Pending, last: TurnRecord | None) -> Pending:

@@ -198,7 +198,7 @@ def _entries_of(sequences: Mapping[str, Sequenced | None], channel: str) -> list
 
 def _value(decoder: Decoder, entry: Entry) -> Any:
     try:
-        return decoder.value(entry)
+        return decoder.without_media(entry)
     except NotAtHandError:
         return None
 
@@ -218,7 +218,8 @@ def derived_turns(
         return []
     _, known = yield from read_log(core, found.view, thread_id)
     mark = stamp(core, thread_id, ns, split_place(found.place)[1], channel=found.channel, at=found.at)
-    pending = replace(pending_of(found.writes, failed_at=mark.at), finished=found.finished)
+    pending = pending_of(found.writes, failed_at=mark.at, has_media=core.codec.walk.holds_stand_in)
+    pending = replace(pending, finished=found.finished)
     pending = with_known_error(pending, [turn.record["error"] for turn in known])
     turns = derive_turns(found.messages, stamp=mark, pending=pending, known=known)
     return (yield from _with_messages(core, found.view, thread_id, turns, media=media))

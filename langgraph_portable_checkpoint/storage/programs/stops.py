@@ -14,10 +14,12 @@ from ...envelope.turn_pending import pending_of
 from ...envelope.turn_record import mark_turn
 from ...envelope.turn_wire import dump_turn
 from ...envelope.turns import Pending
+from ..codec import ValueCodec
 from ..effects import Program, Script
 from ..records import load_writes
 from ..view import ThreadView
 from .core import Core, unpair
+from .interrupts import without_stripped
 from .turns import Tail, mark_of, opened, seal, stamp, turn_field
 
 STOPS: Final = ("__interrupt__", "__error__")
@@ -30,7 +32,14 @@ def stopped(writes: Sequence[tuple[str, Any]]) -> bool:
 
 
 def mark_stop(
-    core: Core, view: ThreadView, thread_id: str, place: bytes, task_id: str, writes: Sequence[tuple[str, Any]]
+    core: Core,
+    view: ThreadView,
+    thread_id: str,
+    place: bytes,
+    *,
+    task_id: str,
+    writes: Sequence[tuple[str, Any]],
+    codec: ValueCodec,
 ) -> tuple[Tail, bytes, bytes] | None:
     """Work out the last turn's record with an interrupt or error at its checkpoint, if this client knows the record.
 
@@ -45,7 +54,8 @@ def mark_stop(
     if last is None:
         return None
     mark = stamp(core, thread_id, "", last["checkpoint"].get("id", ""), channel=last.get("channel", "messages"))
-    pending = pending_of([(task_id, channel, value) for channel, value in writes], failed_at=mark.at)
+    told, has_media = without_stripped(codec.walk, writes, thread_id)
+    pending = pending_of([(task_id, *write) for write in told], failed_at=mark.at, has_media=has_media)
     record = mark_turn(last, stamp=mark, pending=pending)
     data = seal(view, turn_field(record["turn"]), dump_turn(record))
     return Tail(place, tail.turns, record, tail.entries, data), data, mark_of(tail.as_stored)
@@ -80,10 +90,14 @@ def _settled_tail(core: Core, view: ThreadView, thread_id: str, place: bytes, re
     last = opened(view, Tail(place, int(reply[6]), reply[7], None), thread_id)
     assert last is not None
     writes = load_writes(reply[4], place=place, secrets=view.secrets, where=decoder.where)
-    values = [(write.task_id, write.channel, decoder.value(write.entry)) for write in writes if write.channel in STOPS]
+    values = [
+        (write.task_id, write.channel, decoder.without_media(write.entry)) for write in writes if write.channel in STOPS
+    ]
     done = [(write.task_id, write.channel, None) for write in writes if write.channel not in STOPS]
     mark = stamp(core, thread_id, "", last["checkpoint"].get("id", ""), channel=last.get("channel", "messages"))
-    pending = with_known_error(pending_of([*done, *values], failed_at=mark.at), [last["error"]])
+    has_media = core.codec.walk.holds_stand_in
+    pending = pending_of([*done, *values], failed_at=mark.at, has_media=has_media)
+    pending = with_known_error(pending, [last["error"]])
     record = mark_turn(last, stamp=mark, pending=pending)
     data = seal(view, turn_field(record["turn"]), dump_turn(record))
     return Tail(place, int(reply[6]), record, None, data), data

@@ -28,6 +28,7 @@ from ..sequences import Entry
 from .anew import beginning_anew
 from .carrying import LostMedium, unreadable_media
 from .core import Core, OtherThreadError, fetch_media
+from .interrupts import told_again
 from .media_places import media_below
 from .media_table import read_media
 from .reading import fetch, thread_info, turns_page
@@ -157,7 +158,8 @@ def retell_turns(core: Core, thread_id: str, told: Sequence[TurnRecord]) -> Prog
         return
     words: list[bytes] = []
     for turn, record in zip(log, told, strict=True):
-        kept = {name: record[name] for name in RETOLD if name in record}
+        kept: dict[str, Any] = {name: record[name] for name in RETOLD if name in record}
+        kept["interrupts"] = told_again(core.codec.walk, record["interrupts"], thread_id)
         name = turn_field(turn.record["turn"])
         words += (name, seal(view, name, dump_turn(cast(TurnRecord, {**turn.record, **kept}))))
     if words:

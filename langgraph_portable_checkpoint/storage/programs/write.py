@@ -380,7 +380,11 @@ def put_writes(
         frames = _frames(encoder, again, task_id, task_path)
         if stop:
             core.views.note_stop(thread_id, place)
-        marked = mark_stop(core, view, thread_id, place, task_id, writes) if stop else None
+        marked = (
+            mark_stop(core, view, thread_id, place, task_id=task_id, writes=again, codec=codec or core.codec)
+            if stop
+            else None
+        )
         media = yield from media_args(core, view, thread_id, sink)
         entry = registering(core, thread_id, None, fresh=fresh)
         refs = sink.builds_on(ref for frame in frames.values() for ref in frame.entry.refs)
