@@ -21,7 +21,7 @@ from ..storage.programs.carrying import LostMedium
 from ..storage.programs.media_table import UPLOAD, StoredMedia
 from ..storage.view import Views
 from .copy_report import CopyReport
-from .media_losses import NOWHERE, described, told_losses
+from .media_losses import NOWHERE, as_differences, described, told_losses
 from .steps import Moves, Place, Run, Saver
 
 Lost = Mapping[bytes, LostMedium]
@@ -94,18 +94,38 @@ class CopiedMedia:
             self.report.note(target_id, place, f"media: {described(one)}")
         return bool(heard)
 
-    def make_good(self, source_id: str, target_id: str) -> Moves[None]:
-        """Keep media anew that a thread of the target names and cannot read any more, or could never."""
+    def make_good(self, source_id: str, target_id: str) -> Moves[tuple[int, Lost]]:
+        """Keep media anew that a thread of the target names and cannot read any more, or could never.
+
+        Returns:
+            How many were kept, and those that the target still cannot read, by their names there.
+        """
         source, target = self.source, self.target
         if not isinstance(source, PortableRedisSaver) or not isinstance(target, PortableRedisSaver):
-            return
+            return 0, {}
         core = target._core.stranger()
         lost = yield Run(target, carrying.unreadable_media(core, target_id, wanted=_of_values))
+        left = dict(lost)
         there = (yield Run(source, programs.read_media(source._core, source_id))) if lost else None
         for name in there.records if there is not None else ():
             data = yield Run(source, programs.fetch_blob(source._core, source_id, name))
             if isinstance(data, bytes):
-                yield Run(target, carrying.keep_lost(core, target_id, data, lost))
+                left.pop((yield Run(target, carrying.keep_lost(core, target_id, data, left))), None)
+            if not left:
+                break
+        return len(lost) - len(left), left
+
+    def complete(self, source_id: str, target_id: str) -> Moves[bool]:
+        """Bring media that a thread of the target with all checkpoints lacks; report those that cannot be had.
+
+        Returns:
+            Whether any were brought.
+        """
+        brought, left = yield from self.make_good(source_id, target_id)
+        self.heard.taken()
+        if left and isinstance(self.target, PortableRedisSaver):
+            self.report.differences += yield from as_differences(self.target, target_id, left)
+        return bool(brought)
 
     def follow(self, source_id: str, target_id: str) -> Moves[None]:
         """Bring along what the media table knows beyond messages: uploads, with their bytes, and the report.

@@ -34,7 +34,7 @@ class CopyReport:
         copied, completed, unchanged, skipped: Threads that are new in the target, that were there in part and are whole
             now, that were there already, and that were left alone: because the target has another thread of that id,
             because the copy that was to take its place did not compare equal, or because media of it cannot be read.
-        checkpoints, writes: How many were stored.
+        checkpoints, writes: How many were stored. Writes of threads that are copied as they are stored are not counted.
         respelled: Threads whose channel versions were numbers and are texts now, since the target makes and needs such.
         stripped: Threads of which the target's media policy took media, told when `verify` is on; the threads' media
             reports say which.

@@ -74,7 +74,8 @@ def copy_threads(
         on_existing: What to do where the target has another thread of that id: "refuse" before anything is written,
             "skip" it, "overwrite" it, or copy "as-new", under the id with "-copy" (or "-copy-2", ...) behind it.
         progress: Called after each thread.
-        verify: Compare every checkpoint copied with the source's, by value and type, and media by digest.
+        verify: Compare every checkpoint copied with the source's, by value and type, and media by digest. Of a thread
+            that is there already, read its media, and bring those that the target lacks.
 
     Returns:
         What was done; differences are reported, not raised.
@@ -201,8 +202,9 @@ class _Copy:
         if thread.target_id != thread_id:
             self.report.renamed[thread_id] = thread.target_id
         if thread.present == set(places) and (yield from self._is_finished(thread)):
+            completes = self.verify and (yield from self.media.complete(thread_id, thread.target_id))
             yield from self.media.follow(thread_id, thread.target_id)
-            return "unchanged"
+            return "completed" if completes else "unchanged"
         tuples = gathered.tuples if gathered else None
         if thread.overwrites:
             return (yield from self._overwrite(thread, tuples))

@@ -197,19 +197,22 @@ def _fetch(core: Core, view: ThreadView, thread_id: str, records: Records) -> Pr
     return gathered
 
 
-def keep_lost(core: Core, thread_id: str, data: bytes, lost: Mapping[bytes, LostMedium]) -> Program[None]:
+def keep_lost(core: Core, thread_id: str, data: bytes, lost: Mapping[bytes, LostMedium]) -> Program[bytes | None]:
     """Keep a medium anew if it is one of those that a thread has lost. No call where it is none, else two or three.
 
     Args:
         data: Its bytes as they are read.
         lost: By name; what the media table says of it stays, but for where it is.
+
+    Returns:
+        Its name there; None where it is none of them.
     """
     view = core.views.get(thread_id)
     if view is None:
-        return
+        return None
     name = media_ref(sha256(data).digest(), view.secrets.key)
     if name not in lost:
-        return
+        return None
     stored = seal_blob(view, name, data)
     record = {**lost[name].record, "size_bytes": len(data), "sha256": sha256(stored).hexdigest()}
     record |= {"store": core.store or IN_THREAD}
@@ -218,3 +221,4 @@ def keep_lost(core: Core, thread_id: str, data: bytes, lost: Mapping[bytes, Lost
         (record["ref"],) = yield MediaPut(((record["sha256"], _text(record.get("mime_type")), stored),))
     blobs = {} if core.store is not None else {name: data}
     yield from write_media(core, thread_id, records={name: record}, blobs=blobs)
+    return name
