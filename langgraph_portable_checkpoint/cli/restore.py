@@ -24,7 +24,8 @@ def restore(
 ) -> int:
     """Write the threads of a backup. All of the file is checked before anything is written.
 
-    May be stopped at any moment and run again. Exit code 1 when a medium cannot be read here.
+    May be stopped at any moment and run again: threads that are there and stay only get media back that they cannot
+    read any more. Exit code 1 when a medium cannot be read here.
     """
     from ..transfer.restoring import restore as read
 
@@ -35,6 +36,8 @@ def restore(
         report = read(call.saver(), file, on_existing=policy, progress=counting(progress))
     counts = f"{report.restored} threads with {report.checkpoints} checkpoints"
     call.output.say(f"restored {counts}; {report.unchanged} were there already, {report.skipped} skipped")
+    if report.media_mended:
+        call.output.say(f"put back {report.media_mended} media that threads here could not read")
     if report.blobs_left_out:
         call.output.say(f"the backup only names {report.blobs_left_out} media blobs")
     tell_lost_media(report.lost, call.output)

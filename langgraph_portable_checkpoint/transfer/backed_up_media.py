@@ -6,14 +6,17 @@ records come before: they say which of the blobs were in a store.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any, cast
 
 from ..errors import CorruptRecordError
 from ..saver import PortableRedisSaver
 from ..storage.programs import carrying, paged
+from ..storage.programs.blobs import open_blob
 from ..storage.programs.carrying import LostMedium
+from ..storage.programs.whole import StoredThread
 from ..storage.view import ThreadView
 
 Fields = dict[bytes, bytes]
@@ -50,6 +53,37 @@ class Elsewhere:
             gathered = self.saver._run(fetch)
             self.lost.update(gathered.lost)
             yield from gathered.data.items()
+
+
+def mend(
+    saver: PortableRedisSaver,
+    thread_id: str,
+    thread: Iterable[Mapping[str, Fields]],
+    *,
+    head: StoredThread,
+    own_id: str,
+) -> tuple[int, dict[bytes, LostMedium]]:
+    """Keep anew what a thread that is there cannot read of its media, from a backup that holds them.
+
+    Args:
+        thread: The pages of a thread of the backup; all are read.
+        head: That thread's, with the key that it is sealed with.
+        own_id: That thread's id.
+
+    Returns:
+        How many media were kept, and those that still cannot be read.
+    """
+    core, where = saver._core.stranger(), f"thread {thread_id!r}"
+    view = saver._core.stranger().view_of(b"", head.key, own_id)
+    lost = saver._run(carrying.unreadable_media(core, thread_id))
+    left = dict(lost)
+    for page in thread:
+        for name, data in page.get("blobs", {}).items() if left else ():
+            with suppress(CorruptRecordError):
+                opened = open_blob(view, name, data, where=where)
+                kept = saver._run(carrying.keep_lost(core, thread_id, opened, left, known_as=name))
+                left = {each: one for each, one in left.items() if each != kept}
+    return len(lost) - len(left), left
 
 
 def _view_of(saver: PortableRedisSaver, outline: paged.Outline) -> ThreadView | None:

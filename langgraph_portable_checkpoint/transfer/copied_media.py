@@ -104,13 +104,13 @@ class CopiedMedia:
         if not isinstance(source, PortableRedisSaver) or not isinstance(target, PortableRedisSaver):
             return 0, {}
         core = target._core.stranger()
-        lost = yield Run(target, carrying.unreadable_media(core, target_id, wanted=_of_values))
+        lost = yield Run(target, carrying.unreadable_media(core, target_id))
         left = dict(lost)
         there = (yield Run(source, programs.read_media(source._core, source_id))) if lost else None
         for name in there.records if there is not None else ():
             data = yield Run(source, programs.fetch_blob(source._core, source_id, name))
             if isinstance(data, bytes):
-                left.pop((yield Run(target, carrying.keep_lost(core, target_id, data, left))), None)
+                left.pop((yield Run(target, carrying.keep_lost(core, target_id, data, left, known_as=name))), None)
             if not left:
                 break
         return len(lost) - len(left), left
@@ -162,6 +162,11 @@ def _uploads_of(record: Mapping[str, Any]) -> list[Any]:
     return record.get("uploads") or []
 
 
+def _has_bytes(record: Mapping[str, Any]) -> bool:
+    """Tell whether somebody should have the bytes behind uploads."""
+    return record.get("store") is not None
+
+
 @dataclass(frozen=True, slots=True)
 class _Followers:
     """What follows a thread from one saver of ours to another."""
@@ -173,10 +178,15 @@ class _Followers:
 
     def all_of(self, there: StoredMedia, here: StoredMedia) -> Moves[Lost]:
         """Bring along what one media table has and the other lacks; return media of uploads that cannot be had."""
-        known = {upload.get("uri") for record in here.records.values() for upload in _uploads_of(record)}
+        known = {each.get("uri"): each for record in here.records.values() for each in _uploads_of(record)}
+        whole = {
+            each.get("uri") for record in here.records.values() if _has_bytes(record) for each in _uploads_of(record)
+        }
         lost: dict[bytes, LostMedium] = {}
         for name, record in there.records.items():
-            missing = [each for each in _uploads_of(record) if each.get("uri") not in known]
+            there_already = whole if _has_bytes(record) else known
+            missing = [each for each in _uploads_of(record) if each.get("uri") not in there_already]
+            missing = [known.get(each.get("uri"), each) for each in missing]
             if missing:
                 lost.update((yield from self._uploads(name, record, missing)))
         reports = [report for report in there.reports if report not in here.reports]
@@ -187,7 +197,7 @@ class _Followers:
 
     def _uploads(self, name: bytes, record: Mapping[str, Any], uploads: list[Any]) -> Moves[Lost]:
         core, found, lost = self.source._core, None, {}
-        if record.get("store") is not None:
+        if _has_bytes(record):
             check = carrying.unreadable_media(core, self.source_id, wanted=name.__eq__)
             lost = yield Run(self.source, check)
             found = yield Run(self.source, programs.fetch_blob(core, self.source_id, name))

@@ -20,7 +20,7 @@ from ..saver import PortableRedisSaver
 from ..storage.items import digest_of
 from ..storage.layout import checked_id
 from ..storage.programs import carrying, whole
-from .backed_up_media import Arrival
+from .backed_up_media import Arrival, mend
 from .backup import Source
 from .compact import Numbers
 from .copy_report import Difference, Outcome
@@ -39,7 +39,9 @@ class RestoreReport:
         restored, unchanged, skipped: Threads written, there already with the same checkpoints, and left alone.
         checkpoints: How many were written.
         blobs_left_out: Media that the backup names and does not hold, in the threads written.
-        lost: Those of them that cannot be read here: with the oldest checkpoint that holds each, and why.
+        media_mended: Media that threads which were there could not read any more, and can now.
+        lost: Media of threads written, or there already, that cannot be read here and are not in the backup: with the
+            oldest checkpoint that holds each, and why.
         renamed: Thread id in the backup -> thread id here, where they differ.
     """
 
@@ -48,6 +50,7 @@ class RestoreReport:
     skipped: int = 0
     checkpoints: int = 0
     blobs_left_out: int = 0
+    media_mended: int = 0
     lost: list[Difference] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
 
@@ -62,7 +65,8 @@ def restore(
     """Write the threads of a backup. All of the file is checked before anything is written.
 
     Media that were in an external store go where this saver keeps media. Each thread appears at once, whole. Called
-    again after a crash, it goes on where it stopped: threads with the same checkpoints are left as they are.
+    again after a crash, it goes on where it stopped. Threads that are there and stay are left as they are, but for
+    media of the backup that they name and cannot read any more: these are put back.
 
     Args:
         file: A path, or an open binary file that can be read twice.
@@ -185,6 +189,7 @@ class _Arriving:
             log_turns=_bytes(head["log_turns"]),
             runs=tuple(_bytes(run) for run in head["runs"]),
         )
+        self.has_begun = False
         self.has_ended = False
         self.blobs_left_out = 0
         self._frames = frames
@@ -193,6 +198,7 @@ class _Arriving:
         self._counts: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[Page]:
+        self.has_begun = True
         for frame in self._frames:
             with _told_by(self._name):
                 if frame.type == THREAD_END:
@@ -245,10 +251,7 @@ def _restore_thread(
     if target_id != thread.thread_id:
         report.renamed[thread.thread_id] = target_id
     if outcome != "copied":
-        for _ in thread:
-            pass
-        report.skipped += outcome == "skipped"
-        report.unchanged += outcome == "unchanged"
+        _mend(saver, thread, target_id, outcome, report)
         return
     if on_existing == "overwrite" and saver._run(whole.places_of(saver._core, target_id)):
         absent = _load_over(saver, thread, places)
@@ -258,6 +261,25 @@ def _restore_thread(
     report.restored += 1
     report.checkpoints += places.count
     report.blobs_left_out += thread.blobs_left_out
+
+
+def _mend(
+    saver: PortableRedisSaver, thread: _Arriving, target_id: str, outcome: Outcome, report: RestoreReport
+) -> None:
+    """Leave a thread that is there as it is, but for media that it cannot read and the backup has."""
+    report.skipped += outcome == "skipped"
+    report.unchanged += outcome == "unchanged"
+    try:
+        mended, lost = mend(saver, target_id, thread, head=thread.head, own_id=thread.thread_id)
+    except CorruptRecordError:
+        if outcome == "unchanged" or thread.has_begun:
+            raise
+        for _ in thread:  # another thread of that id, which this saver cannot open
+            pass
+        return
+    report.media_mended += mended
+    if outcome == "unchanged":
+        report.lost += drive(as_differences(saver, target_id, lost))
 
 
 def _settled(

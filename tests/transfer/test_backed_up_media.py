@@ -79,6 +79,64 @@ TARGETS = {
 }
 
 
+def lose(server: Room, saver: Any) -> None:
+    """Lose all media of the thread, with the thread or in the folder."""
+    with server.client() as client:
+        client.delete(saver._core.layout.thread("t")[THREAD_PARTS.index("blobs")])
+    if isinstance(saver.media_store, DirectoryMediaStore):
+        for ref in [blob.ref for blob in saver.media_store.list()]:
+            saver.media_store.delete(ref)
+
+
+@pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "encrypted"])
+@pytest.mark.parametrize("store", TARGETS)
+@pytest.mark.parametrize("gone_on", [False, True], ids=["the same", "gone on"])
+def test_a_restore_puts_back_media_that_a_thread_which_stays_has_lost(
+    server: Room,
+    ours: OpenSaver,
+    sealing: EncryptedSerializer,
+    tmp_path: Path,
+    store: str,
+    *,
+    encrypted: bool,
+    gone_on: bool,
+) -> None:
+    options = {**TARGETS[store](tmp_path), "serde": sealing if encrypted else None}
+    put(ours(**options))
+    file, _ = saved(ours(**options))
+    if gone_on:
+        saver = ours(**options)
+        saver.put(saver.get_tuple(config("t")).config, checkpoint({}), metadata(1), {})
+    lose(server, ours(**options))
+    assert len(ours(**options).media_report("t")) == 3
+    report = restore(ours(**options), file, on_existing="skip")
+    assert (report.unchanged, report.skipped) == ((0, 1) if gone_on else (1, 0))
+    assert (report.media_mended, report.lost) == (3, [])
+    assert ours(**options).media_report("t") == []
+    found = list(ours(**options).list(config("t")))[-1].checkpoint["channel_values"]
+    assert (found["messages"][0].content, found["extra"]) == WHOLE
+
+
+def test_a_restore_tells_of_media_that_neither_the_thread_nor_the_backup_has(
+    server: Room, ours: OpenSaver, tmp_path: Path
+) -> None:
+    put(ours(media_store=tmp_path / "here"))
+    file, _ = saved(ours(media_store=tmp_path / "here"), media="reference")
+    lose(server, ours(media_store=tmp_path / "here"))
+    report = restore(ours(media_store=tmp_path / "here"), file)
+    assert (report.unchanged, report.media_mended, len(report.lost)) == (1, 0, 3)
+
+
+def test_another_thread_of_that_id_that_cannot_be_opened_is_skipped(
+    ours: OpenSaver, sealing: EncryptedSerializer
+) -> None:
+    put(ours())
+    file, _ = saved(ours())
+    ours().delete_thread("t")
+    ours(serde=sealing).put(config("t"), checkpoint({"extra": "other"}), metadata(), {"extra": 1})
+    assert restore(ours(), file, on_existing="skip").skipped == 1
+
+
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "encrypted"])
 @pytest.mark.parametrize("store", TARGETS)
 @pytest.mark.parametrize("over", [False, True], ids=["new", "overwrites"])

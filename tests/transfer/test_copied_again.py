@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from langchain_core.messages import HumanMessage
 from langgraph_portable_checkpoint.transfer.copying import acopy_threads, copy_threads
 from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.servers import Room
-from tests.transfer.test_copied_media import QUESTION, TARGETS, TWO, away, back, sealing
+from tests.transfer.test_copied_media import NOW, QUESTION, SOUND, TARGETS, TWO, URI, away, back, sealing
 from tests.transfer.threads import OpenSaver, opened
 
 
@@ -70,6 +71,30 @@ def test_media_of_older_checkpoints_are_brought_once_they_can_be_read(
     away(tmp_path / "here")
     assert held(savers()[1]) == whole
     assert savers()[1].media_report("t") == []
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["with the thread", "after it"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_bytes_of_uploads_are_brought_once_they_can_be_read(
+    ours: OpenSaver, tmp_path: Path, target: str, *, before: bool
+) -> None:
+    def copy() -> Any:
+        return copy_threads(ours(media_store=tmp_path / "here"), ours("b", **TARGETS[target](tmp_path)))
+
+    put(ours(media_store=tmp_path / "here"))
+    if before:
+        assert copy().equal
+    ours(media_store=tmp_path / "here").record_upload("t", URI, data=SOUND, mime_type="audio/wav", expires_at=NOW)
+    away(tmp_path / "here")
+    assert not copy().equal
+    assert not copy().equal
+    back(tmp_path / "here")
+    assert copy().equal
+    away(tmp_path / "here")
+    saver = ours("b", **TARGETS[target](tmp_path))
+    (kept,) = [each for each in saver.media_table("t") if each.uploads and each.store is not None]
+    assert kept.sha256 == hashlib.sha256(SOUND).hexdigest()
+    assert saver.media_report("t") == []
 
 
 def test_a_medium_that_is_gone_on_both_sides_is_told_with_its_place_each_time(ours: OpenSaver, tmp_path: Path) -> None:

@@ -197,12 +197,15 @@ def _fetch(core: Core, view: ThreadView, thread_id: str, records: Records) -> Pr
     return gathered
 
 
-def keep_lost(core: Core, thread_id: str, data: bytes, lost: Mapping[bytes, LostMedium]) -> Program[bytes | None]:
+def keep_lost(
+    core: Core, thread_id: str, data: bytes, lost: Mapping[bytes, LostMedium], *, known_as: bytes = b""
+) -> Program[bytes | None]:
     """Keep a medium anew if it is one of those that a thread has lost. No call where it is none, else two or three.
 
     Args:
         data: Its bytes as they are read.
         lost: By name; what the media table says of it stays, but for where it is.
+        known_as: Its name in the thread that it comes from, which may be of another key.
 
     Returns:
         Its name there; None where it is none of them.
@@ -210,8 +213,9 @@ def keep_lost(core: Core, thread_id: str, data: bytes, lost: Mapping[bytes, Lost
     view = core.views.get(thread_id)
     if view is None:
         return None
-    name = media_ref(sha256(data).digest(), view.secrets.key)
-    if name not in lost:
+    ref = media_ref(sha256(data).digest(), view.secrets.key)
+    name = next((each for each in (ref, UPLOAD + ref, known_as) if each in lost), None)
+    if name is None:
         return None
     stored = seal_blob(view, name, data)
     record = {**lost[name].record, "size_bytes": len(data), "sha256": sha256(stored).hexdigest()}
