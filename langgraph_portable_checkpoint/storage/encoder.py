@@ -49,6 +49,8 @@ class Dumped(NamedTuple):
     holes: Sequence[Any]
     is_whole: bool
     """Whether nothing was taken out, or stripped: then the message is read back as what it is."""
+    reports: list[dict[str, Any]]
+    """What the media policy could not keep, to be told once the message is stored so."""
 
 
 @dataclass(slots=True)
@@ -206,20 +208,20 @@ class Encoder:
             entries += [self._blob(key), self._value(element, EMPTY, depth + 1)[0]]
         return self._sequence(entries, previous, DICT)
 
-    def _take_out(self, value: Any, message_id: Any = None) -> tuple[Any, Sequence[Any]]:
+    def _take_out(self, value: Any) -> tuple[Any, Sequence[Any]]:
         taken = self.codec.walk.take_out(value, self.home)
-        self._tell([report.to_wire() for report in taken.reports], message_id)
+        self._tell([report.to_wire() for report in taken.reports], None)
         return taken.value, taken.holes
 
-    def _stripped(self, value: Any) -> Any:
+    def _stripped(self, value: Any, message_id: Any = None) -> Any:
         if isinstance(value, BaseMessage):
             return value
         taken = self.codec.walk.strip(value, self.home)
-        self._tell([report.to_wire() for report in taken.reports], None)
+        self._tell([report.to_wire() for report in taken.reports], message_id)
         return taken.value
 
-    def _tell(self, reports: list[dict[str, Any]], message_id: Any) -> None:
-        named = {"message": message_id} if type(message_id) is str else {}
+    def _tell(self, reports: Iterable[dict[str, Any]], message_id: Any) -> None:
+        named = {"message": message_id} if type(message_id) is str and is_text(message_id) else {}
         self.sink.reports += [{**report, **named} for report in reports]
 
     def _sequence(self, entries: list[Entry], previous: Sequenced, form: int) -> tuple[Entry, Sequenced]:
@@ -308,8 +310,7 @@ class Encoder:
             name = fingerprint(message)
         digest = None if name is None else self.known.get(name)
         if digest is not None and self._has(digest):
-            if digest in self.known.told:
-                self._tell(self.known.told[digest], message.id)
+            self._tell(taken.reports if taken else self.known.told.get(digest, ()), message.id)
             if self.away:
                 self._holes(taken.holes if taken else self.codec.walk.take_out(message.model_dump(), self.home).holes)
             return Entry(None, (digest,))
@@ -342,12 +343,13 @@ class Encoder:
 
     def _dumped(self, message: BaseMessage) -> Dumped:
         fields = message.model_dump()
-        taken, holes = self._take_out(fields, message.id)
-        return Dumped(taken, holes, is_whole=taken is fields)
+        taken = self.codec.walk.take_out(fields, self.home)
+        reports = [report.to_wire() for report in taken.reports]
+        return Dumped(taken.value, taken.holes, is_whole=taken.value is fields, reports=reports)
 
     def _new_message(self, message: BaseMessage, taken: Dumped | None) -> Entry:
         kind = type(message)
-        fields, holes, is_whole = taken or self._dumped(message)
+        fields, holes, is_whole, reports = taken or self._dumped(message)
         fields = self.codec.walk.with_empty_texts(fields, holes)
         try:
             envelope = fields_to_envelope(kind.__module__, kind.__name__, fields)
@@ -356,6 +358,7 @@ class Encoder:
         if not self.codec.native and not self._agrees(message):
             return self._blob_of_message(message)
         if not holes:
+            self._tell(reports, message.id)
             digest = self.add_item(MESSAGE, (), envelope)
             if is_whole and self.codec.foresees and digest in self.sink.items:
                 self._foresee(digest, envelope, message)
@@ -363,6 +366,7 @@ class Encoder:
         wires, refs = self._holes(holes)
         if without_names(envelope, wires) != envelope:
             return self._blob_of_message(message)  # it holds what reading would take for a name of ours
+        self._tell(reports, message.id)
         return Entry(None, (self.add_item(MESSAGE, refs, [with_names(envelope, wires), wires]),))
 
     def _foresee(self, digest: bytes, envelope: Any, message: BaseMessage) -> None:
@@ -371,7 +375,12 @@ class Encoder:
             self.sink.foreseen[digest] = (envelope, prototype)
 
     def _blob_of_message(self, message: BaseMessage) -> Entry:
-        type_, data = self.codec.dump(message)
+        """Keep a message that has no envelope whole, without what the policy strips."""
+        fields = message.model_dump()
+        self.codec.walk.take_out(fields, self.home)  # refuses what is too large
+        left = self._stripped(fields, message.id)
+        changed = {name: value for name, value in left.items() if value is not fields[name]}
+        type_, data = self.codec.dump(message.model_copy(update=changed) if changed else message)
         return Entry(BLOB_WIRE, (self.add_item(BLOB, (), [type_, data]),))
 
     def _agrees(self, message: BaseMessage) -> bool:
