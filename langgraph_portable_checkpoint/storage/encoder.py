@@ -17,6 +17,7 @@ from ..envelope.exact import fields_to_envelope
 from ..errors import MediaTooLargeError, UnserializableValueError
 from .codec import BLOB_WIRE, CHUNK, CHUNKED, DICT, LIST, STRICT, ValueCodec, id_to_wire, native_encode
 from .items import BLOB, INNER, LEAF, MESSAGE, Secrets, media_ref, pack_item, refs_of
+from .kept_whole import KeptWhole
 from .known import Flat, KnownMessages, flatten_all
 from .messages import STANDARD, Prototype, fingerprint, foreseen, is_heavy, name_of_taken, sha256_of
 from .named_media import with_names, without_names
@@ -117,6 +118,7 @@ class Encoder:
         self.lost = lost
         self.absent = absent
         self.away = away
+        self.whole = KeptWhole(codec.walk, home, self._tell)
 
     def channel(self, name: str, value: Any, previous: Sequenced | None = None) -> tuple[Entry, Sequenced | None]:
         """Encode a channel's value.
@@ -213,11 +215,11 @@ class Encoder:
         self._tell([report.to_wire() for report in taken.reports], None)
         return taken.value, taken.holes
 
-    def _stripped(self, value: Any, message_id: Any = None) -> Any:
+    def _stripped(self, value: Any) -> Any:
         if isinstance(value, BaseMessage):
             return value
         taken = self.codec.walk.strip(value, self.home)
-        self._tell([report.to_wire() for report in taken.reports], message_id)
+        self._tell([report.to_wire() for report in taken.reports], None)
         return taken.value
 
     def _tell(self, reports: Iterable[dict[str, Any]], message_id: Any) -> None:
@@ -376,11 +378,7 @@ class Encoder:
 
     def _blob_of_message(self, message: BaseMessage) -> Entry:
         """Keep a message that has no envelope whole, without what the policy strips."""
-        fields = message.model_dump()
-        self.codec.walk.take_out(fields, self.home)  # refuses what is too large
-        left = self._stripped(fields, message.id)
-        changed = {name: value for name, value in left.items() if value is not fields[name]}
-        type_, data = self.codec.dump(message.model_copy(update=changed) if changed else message)
+        type_, data = self.codec.dump(self.whole.message(message))
         return Entry(BLOB_WIRE, (self.add_item(BLOB, (), [type_, data]),))
 
     def _agrees(self, message: BaseMessage) -> bool:

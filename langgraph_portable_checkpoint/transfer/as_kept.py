@@ -6,6 +6,7 @@ what the target was to keep. Values go through the target's own encoder and deco
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from langgraph.checkpoint.base import CheckpointTuple
@@ -39,7 +40,17 @@ class AsKept:
             return source
         values = {name: self._kept(name, value) for name, value in source.checkpoint["channel_values"].items()}
         writes = [(task, name, self._kept(name, value)) for task, name, value in source.pending_writes or ()]
-        return source._replace(checkpoint={**source.checkpoint, "channel_values": values}, pending_writes=writes)
+        kept: Any = {**self._rest(source.checkpoint), "channel_values": values}
+        return source._replace(checkpoint=kept, pending_writes=writes)
+
+    def _rest(self, checkpoint: Mapping[str, Any]) -> dict[str, Any]:
+        sink = Sink()
+        rest = self._core.encoder(self._view, NOBODY, sink).whole.rest(checkpoint)
+        self._note(sink)
+        return rest
+
+    def _note(self, sink: Sink) -> None:
+        self.stripped = self.stripped or any(report["reason"] == "stripped" for report in sink.reports)
 
     def _kept(self, name: str, value: Any) -> Any:
         sink = Sink()
@@ -47,5 +58,5 @@ class AsKept:
         decoder = self._core.decoder(self._view, NOBODY, sink.items)
         decoder.media = {ref: medium.data for ref, medium in sink.media.items()}
         decoder.final = True
-        self.stripped = self.stripped or any(report["reason"] == "stripped" for report in sink.reports)
+        self._note(sink)
         return decoder.channel(entry)[0]

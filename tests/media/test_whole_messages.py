@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Send
 
-from langgraph_portable_checkpoint import PortableRedisSaver
+from langgraph_portable_checkpoint import PortableRedisSaver, copy_threads
 from langgraph_portable_checkpoint.errors import MediaTooLargeError
 from tests.saver.checkpoints import checkpoint, config, metadata
 from tests.servers import Room
@@ -106,3 +107,38 @@ def test_a_message_that_is_kept_whole_has_no_medium_that_is_too_large(server: Ro
         with pytest.raises(MediaTooLargeError):
             saver.put(config("t"), checkpoint({"one": MESSAGES[message]}), metadata(), {"one": 1})
         assert saver.get_tuple(config("t")) is None
+
+
+SENDS: list[Any] = [
+    Send("n", {"part": PART, "said": HumanMessage([PART], id="h"), "raw": b"a" * 3000}),
+    Send("n", "text"),
+]
+
+
+def old_checkpoint() -> Any:
+    """Make a checkpoint as LangGraph before 1.0 did."""
+    return {**checkpoint({"a": 1}), "v": 3, "pending_sends": SENDS}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_tasks_in_checkpoints_of_older_versions_are_stripped(server: Room, policy: Any) -> None:
+    source = InMemorySaver()
+    source.put(config("t"), old_checkpoint(), metadata(), {"a": 1})
+    with opened(server, media_policy=policy) as saver:
+        report = copy_threads(source, saver)
+        assert (report.stripped, report.differences) == (1, [])
+        sent = saver.get_tuple(config("t")).checkpoint["pending_sends"]
+        assert sent[0].arg["part"] == STRIPPED[0]
+        assert sent[0].arg["said"].content == STRIPPED
+        assert sent[0].arg["raw"] == b"a" * 3000
+        assert sent[1] == Send("n", "text")
+        assert {(entry.reason, entry.mime_type) for entry in saver.media_report("t")} == {("stripped", "image/png")}
+    assert base64_in(server) == []
+
+
+def test_tasks_in_checkpoints_of_older_versions_are_read_as_they_were(server: Room) -> None:
+    with opened(server) as saver:
+        saver.put(config("t"), old_checkpoint(), metadata(), {"a": 1})
+        assert saver.get_tuple(config("t")).checkpoint["pending_sends"] == SENDS
+    with opened(server, media_policy={"max_bytes": 3500}) as saver, pytest.raises(MediaTooLargeError):
+        saver.put(config("u"), old_checkpoint(), metadata(), {"a": 1})

@@ -206,6 +206,7 @@ class _Put:
         self.sequences: dict[str, Sequenced] = {}
         self.flats: dict[str, tuple[Flat, list[Entry]]] = {}
         self.stood: dict[str, Mapping[Any, Any]] = {}
+        self.rest: dict[str, Any] = {}
 
     def script(
         self,
@@ -219,10 +220,9 @@ class _Put:
         fresh: bool,
         token: bytes,
     ) -> Script:
-        rest = {key: value for key, value in self.checkpoint.items() if key != "channel_values"}
         data, refs = dump_checkpoint(
             parent_id=self.parent_id,
-            rest=rest,
+            rest=self.rest,
             metadata=metadata,
             values=values,
             place=self.place,
@@ -295,6 +295,7 @@ class _Put:
     def encode(self, new_versions: ChannelVersions, parent: HeldRecord | None) -> dict[str, Entry]:
         """Encode the channels; those outside `new_versions` keep what the parent's record names."""
         given = self.checkpoint["channel_values"]
+        self.rest = self.encoder.whole.rest(self.checkpoint)
         stood = self.view.stood.get(spell_place(self.ns, self.parent_id or ""), {})
         values: dict[str, Entry] = {}
         for channel, version in self.checkpoint["channel_versions"].items():
