@@ -28,7 +28,8 @@ from .base import (
     Target,
 )
 from .chat_hosts import IMAGES
-from .lint.anthropic import ID, PART_ROLES, RULES, TOOL_NAME, lint_payload
+from .lint.anthropic import ID, RULES, TOOL_NAME, lint_payload
+from .lint.anthropic_shapes import PART_ROLES
 from .models import narrow_media
 from .native_parts import CONTENT_DOCUMENT
 from .problems import Problems, history_list

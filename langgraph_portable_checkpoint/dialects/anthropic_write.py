@@ -10,7 +10,7 @@ from ..envelope.model import Block, MessageEnvelope
 from .anthropic_read import API, NAME
 from .base import native, plain_text
 from .beside import UNSAID, unsaid, word_of
-from .lint.anthropic import BLOCK_KEYS, CITATION_KEYS
+from .lint.anthropic_shapes import BLOCK_KEYS, CACHE_MARK, CITATION_KEYS
 from .media_parts import base64_of
 from .reasoning import origin_of
 from .report import Placed, Report
@@ -129,7 +129,7 @@ class AnthropicWriter:
         return {key: value for key, value in part.items() if key in kept}
 
     def _hint(self, written: dict[str, Any], hint: Any, placed: Placed) -> None:
-        if isinstance(hint, Mapping) and hint.get("type") == "ephemeral":
+        if isinstance(hint, Mapping) and not any(CACHE_MARK.misfits(hint)):
             written["cache_control"] = dict(hint)
         else:
             action = "a cache hint of another provider was left out"
@@ -146,7 +146,14 @@ def limit_cache_hints(payload: dict[str, Any], report: Report) -> None:
 
 def _all_blocks(payload: Mapping[str, Any]) -> list[dict[str, Any]]:
     contents = [payload.get("system"), *(message["content"] for message in payload["messages"])]
-    return [block for content in contents if isinstance(content, list) for block in content]
+    blocks = [block for content in contents if isinstance(content, list) for block in content]
+    return [part for block in blocks for part in (*_held(block), block)]
+
+
+def _held(block: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what a result holds: it stands in the prompt before the end of the result."""
+    content = block.get("content") if block.get("type") == "tool_result" else None
+    return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
 
 
 def _unmistakable(block: Block, envelope: MessageEnvelope) -> Any:

@@ -18,6 +18,7 @@ from typing import Any, Final
 from ..envelope.model import Block
 from .arguments import read_object_call
 from .beside import word_of
+from .lint.bedrock import S3_URI
 from .media_parts import bytes_of
 from .number_limits import made_of_json
 from .problems import MAX_DEPTH
@@ -331,7 +332,7 @@ def _source(block: Block) -> Native | None:
     if block.get("text") is not None:
         return {"bytes": block["text"].encode()} if block["text"] else None
     url = block.get("url") or ""
-    if url.startswith("s3://"):
+    if S3_URI.fullmatch(url):
         owner = (block.get("extras") or {}).get("bucketOwner")
         return {"s3Location": {"uri": url} | ({"bucketOwner": owner} if owner else {})}
     data = bytes_of(block)

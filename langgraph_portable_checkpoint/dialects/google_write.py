@@ -22,7 +22,7 @@ from .beside import MEDIA_PARTS, UNSAID, unsaid
 from .google_parts import Part, answer_text, camel_keys, is_part, native_part
 from .google_read import API, MADE_ID, NAME
 from .google_sources import SOURCES
-from .lint.google import check_part
+from .lint.google import PART_FIELDS, check_part
 from .media_parts import placeholder
 from .models import model_family
 from .normalise import OPENING
@@ -165,7 +165,7 @@ class Writer:
         raw, origin = block.get("raw"), origin_of(block, placed.envelope)
         if raw is None or origin.get("api") != API or not is_part(raw) or not self._may_sign(origin):
             return None
-        if block["type"] in _READ_WHOLE or _is_sound(raw, placed):
+        if (block["type"] in _READ_WHOLE and _is_known(raw)) or _is_sound(raw, placed):
             return cast(Part, raw)
         if block["type"] != "non_standard":
             action = "a part that holds what Gemini refuses was spelled anew"
@@ -298,6 +298,11 @@ class Writer:
 
 _READ_WHOLE: Final = ("text", "tool_call")
 """Blocks that were read of all that their part holds."""
+
+
+def _is_known(part: Part) -> bool:
+    """Tell whether nothing stands in a native part that a Part has not."""
+    return len(part) == 1 or camel_keys(part).keys() <= PART_FIELDS
 
 
 def _is_sound(part: Any, placed: Placed) -> bool:

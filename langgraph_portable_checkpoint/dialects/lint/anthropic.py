@@ -13,6 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..base import Finding, Rule
+from .anthropic_shapes import (
+    ANY_CITATION,
+    BLOCK_KEYS,
+    CACHE_MARK,
+    CITATIONS,
+    MESSAGE_KEYS,
+    PART_ROLES,
+    SERVER_RESULTS,
+    SOURCES,
+)
+from .shapes import unknown_keys
 
 RULES: Final = (
     Rule(id="A1", text="messages is a non-empty list of at most 100,000", source="anthropic message_create_params"),
@@ -57,12 +68,16 @@ RULES: Final = (
     ),
     Rule(
         id="A13",
-        text="server tool calls and results stand in pairs in one assistant turn, call first",
+        text="server tool calls and results stand in pairs in one assistant turn, call first, of one tool",
         source="server error, claude-code #64383",
     ),
     Rule(id="A14", text="a final assistant text does not end in spaces", source="server error"),
     Rule(id="A15", text="a final assistant message does not end in thinking", source="server error"),
-    Rule(id="A16", text="at most 4 cache_control marks", source="platform.claude.com prompt-caching"),
+    Rule(
+        id="A16",
+        text="at most 4 cache_control marks, those inside results and documents too; each ephemeral, for 5m or 1h",
+        source="platform.claude.com prompt-caching; anthropic cache_control_ephemeral_param",
+    ),
     Rule(
         id="A17",
         text="role system stands only behind a user turn, and never first",
@@ -70,7 +85,7 @@ RULES: Final = (
     ),
     Rule(
         id="A18",
-        text="block types, their keys, sources and places are known ones",
+        text="block types, sources and places are known ones; messages, blocks, sources and citations have their keys",
         source="anthropic types and beta types; server error 'Extra inputs are not permitted'",
     ),
 )
@@ -80,36 +95,6 @@ TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 MAX_MESSAGES: Final = 100_000
 _ASSISTANT_ONLY: Final = frozenset({"tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use"})
 _NOT_IN_RESULTS: Final = _ASSISTANT_ONLY | {"tool_result"}
-BLOCK_KEYS: Final[Mapping[str, frozenset[str]]] = {
-    "text": frozenset({"type", "text", "citations", "cache_control"}),
-    "thinking": frozenset({"type", "thinking", "signature"}),
-    "redacted_thinking": frozenset({"type", "data"}),
-    "tool_use": frozenset({"type", "id", "name", "input", "cache_control", "caller", "toolset_name"}),
-    "server_tool_use": frozenset({"type", "id", "name", "input", "cache_control", "caller"}),
-    "tool_result": frozenset({"type", "tool_use_id", "content", "is_error", "cache_control", "toolset_name"}),
-    "image": frozenset({"type", "source", "cache_control", "transformations"}),
-    "document": frozenset({"type", "source", "cache_control", "title", "context", "citations"}),
-}
-"""Keys of blocks as requests take them. A native block with others, such as a stream's index, is spelled anew."""
-CITATION_KEYS: Final[Mapping[str, frozenset[str]]] = {
-    kind: frozenset({"type", "cited_text", *keys.split()})
-    for kind, keys in {
-        "char_location": "document_index document_title start_char_index end_char_index",
-        "page_location": "document_index document_title start_page_number end_page_number",
-        "content_block_location": "document_index document_title start_block_index end_block_index",
-        "search_result_location": "search_result_index source title start_block_index end_block_index",
-        "web_search_result_location": "encrypted_index title url",
-    }.items()
-}
-"""Keys of citations as requests take them; answers have more. Source: anthropic 2.14, text_citation_param.py."""
-PART_ROLES: Final[Mapping[str, frozenset[str]]] = {
-    "container_upload": frozenset({"user", "assistant"}),
-    "search_result": frozenset({"user", "assistant", "tool"}),
-    "tool_reference": frozenset({"tool"}),
-    "browser_state": frozenset({"tool"}),
-}
-"""Parts that may not stand everywhere, with the roles whose content may hold them; "tool" is a tool_result's."""
-_IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 
 @dataclass
@@ -149,6 +134,8 @@ def _shape(messages: Sequence[Any]) -> Iterator[Finding]:
             continue
         if message.get("role") not in ("user", "assistant", "system"):
             yield Finding(rule="A2", path=f"{path}.role", message=f"role {message.get('role')!r} is unknown")
+        for key in unknown_keys(message, MESSAGE_KEYS.get(str(message.get("role")), message.keys())):
+            yield Finding(rule="A18", path=f"{path}.{key}", message="messages have no such key")
         final = at == len(messages) - 1 and message.get("role") == "assistant"
         if not message.get("content") and not final:
             yield Finding(rule="A3", path=f"{path}.content", message="is empty")
@@ -243,16 +230,24 @@ def _ids(turns: Sequence[_Turn]) -> Iterator[Finding]:
 def _server_pairs(turns: Sequence[_Turn]) -> Iterator[Finding]:
     """A13: server tool calls and results in one assistant turn."""
     for turn in turns:
-        calls: dict[Any, str] = {}
+        calls: dict[Any, tuple[str, str]] = {}
         for path, block in turn.blocks:
             kind = str(block.get("type"))
             if kind in ("server_tool_use", "mcp_tool_use"):
-                calls[str(block.get("id"))] = path
-            elif kind.endswith("_tool_result") and calls.pop(str(block.get("tool_use_id")), None) is None:
-                yield Finding(rule="A13", path=path, message="no server tool call before it in this turn")
+                tool = "mcp" if kind == "mcp_tool_use" else str(block.get("name"))
+                calls[str(block.get("id"))] = (path, tool)
+            elif kind.endswith("_tool_result"):
+                yield from _server_answer(path, kind, calls.pop(str(block.get("tool_use_id")), None))
         if not turn.last:
-            for call_id, path in calls.items():
+            for call_id, (path, _) in calls.items():
                 yield Finding(rule="A13", path=path, message=f"server tool call {call_id!r} has no result")
+
+
+def _server_answer(path: str, kind: str, call: tuple[str, str] | None) -> Iterator[Finding]:
+    if call is None:
+        yield Finding(rule="A13", path=path, message="no server tool call before it in this turn")
+    elif kind in SERVER_RESULTS.values() and SERVER_RESULTS.get(call[1], kind) != kind:
+        yield Finding(rule="A13", path=path, message=f"{kind} answers a call of {call[1]}")
 
 
 def _end(turns: Sequence[_Turn]) -> Iterator[Finding]:
@@ -282,7 +277,7 @@ def _block(path: str, block: Mapping[str, Any], *, role: str) -> Iterator[Findin
     if not isinstance(kind, str):
         yield Finding(rule="A18", path=path, message="a block has no type")
         return
-    for key in sorted(block.keys() - BLOCK_KEYS.get(kind, block.keys())):
+    for key in unknown_keys(block, BLOCK_KEYS.get(kind, block.keys())):
         yield Finding(rule="A18", path=f"{path}.{key}", message=f"{kind} has no such key")
     if role not in PART_ROLES.get(kind, (role,)) or (role == "tool" and kind in _NOT_IN_RESULTS):
         yield Finding(rule="A18", path=path, message=f"{kind} has no place in {role} content")
@@ -296,9 +291,15 @@ def _text(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(rule="A4", path=path, message="the text is blank")
     citations = block.get("citations")
     for at, citation in enumerate(citations if isinstance(citations, list) else ()):
-        known = CITATION_KEYS.get(str(citation.get("type")), citation.keys()) if isinstance(citation, Mapping) else None
-        if known is None or not citation.keys() <= known:
-            yield Finding(rule="A18", path=f"{path}.citations[{at}]", message="is no citation that requests may hold")
+        yield from _citation(f"{path}.citations[{at}]", citation)
+
+
+def _citation(path: str, citation: Any) -> Iterator[Finding]:
+    known = CITATIONS.get(str(citation.get("type"))) if isinstance(citation, Mapping) else None
+    for key, wrong in (known or ANY_CITATION).misfits(citation, open_keys=known is None):
+        yield Finding(
+            rule="A18", path=path, message=f"is no citation that requests may hold: {key[1:] or 'it'} {wrong}"
+        )
 
 
 def _thinking(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
@@ -318,6 +319,8 @@ def _tool_use(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _tool_result(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
     content = block.get("content")
+    if not isinstance(block.get("is_error"), (bool, type(None))):
+        yield Finding(rule="A18", path=f"{path}.is_error", message="is not true or false")
     if isinstance(content, str):
         if content and not content.strip():
             yield Finding(rule="A4", path=f"{path}.content", message="the text is blank")
@@ -328,10 +331,12 @@ def _tool_result(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _source(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
     source = block.get("source")
-    if not isinstance(source, Mapping) or source.get("type") not in ("base64", "url", "file", "text", "content"):
-        yield Finding(rule="A18", path=f"{path}.source", message="is no known source")
-    elif block["type"] == "image" and source["type"] == "base64" and str(source.get("media_type")) not in _IMAGES:
-        yield Finding(rule="A18", path=f"{path}.source", message=f"image of type {source.get('media_type')!r}")
+    known = SOURCES[block["type"]].get(str(source.get("type"))) if isinstance(source, Mapping) else None
+    if known is None:
+        yield Finding(rule="A18", path=f"{path}.source", message=f"is no known source of a {block['type']}")
+        return
+    for key, wrong in known.misfits(source):
+        yield Finding(rule="A18", path=f"{path}.source{key}", message=wrong)
 
 
 _BLOCKS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Iterator[Finding]]]] = {
@@ -346,10 +351,24 @@ _BLOCKS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Iterator[Finding]
 
 
 def _cache(turns: Sequence[_Turn], system: Any) -> Iterator[Finding]:
-    marked = [path for path, block in _blocks(system, "system") if block.get("cache_control") is not None]
-    marked += [path for turn in turns for path, block in turn.blocks if block.get("cache_control") is not None]
-    for path in marked[4:]:
+    blocks = [*_blocks(system, "system"), *(placed for turn in turns for placed in turn.blocks)]
+    marked = [placed for outer in blocks for placed in _marked(*outer)]
+    for path, mark in marked:
+        for key, wrong in CACHE_MARK.misfits(mark):
+            yield Finding(rule="A16", path=f"{path}.cache_control{key}", message=wrong)
+    for path, _ in marked[4:]:
         yield Finding(rule="A16", path=path, message="more than 4 cache_control marks")
+
+
+def _marked(path: str, block: Mapping[str, Any], *, levels: int = 3) -> Iterator[tuple[str, Any]]:
+    """Yield the marks of a block, those of what it holds first: a result may hold documents, these hold texts."""
+    source = block.get("source")
+    for at, holder in (("", block), (".source", source)):
+        content = holder.get("content") if isinstance(holder, Mapping) and levels else None
+        for inner, part in _blocks(content, f"{path}{at}.content"):
+            yield from _marked(inner, part, levels=levels - 1)
+    if block.get("cache_control") is not None:
+        yield path, block["cache_control"]
 
 
 def _system(system: Any) -> Iterator[Finding]:

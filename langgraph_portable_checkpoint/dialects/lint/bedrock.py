@@ -7,13 +7,15 @@ Source: botocore 1.44 bedrock-runtime service model; server errors as cited per 
 
 from __future__ import annotations
 
+import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
 from ..base import Finding, Rule
+from .shapes import Shape, shape, words
 
 MAX_IMAGES: Final = 20
 MAX_DOCUMENTS: Final = 5
@@ -37,16 +39,18 @@ RULES: Final = (
     Rule(id="B3", text="user and assistant alternate", source="server error 'A conversation must alternate'"),
     Rule(
         id="B4",
-        text="content is a non-empty list of blocks that Converse knows there; nothing else has a place",
-        source="service model, Message, ToolResultContentBlock, SystemContentBlock",
+        text="content is a non-empty list of blocks that Converse knows there, system a list; a cachePoint is default, "
+        "for 5m or 1h; nothing else has a place",
+        source="service model, Message, ToolResultContentBlock, SystemContentBlock, CachePointBlock",
     ),
     Rule(
         id="B5", text="texts are not blank", source="server error 'The text field in the ContentBlock object is blank'"
     ),
     Rule(
         id="B6",
-        text="documents stand beside a text, with a plain name; at most 20 images and 5 documents; media in user only",
-        source="service model, DocumentBlock and Message documentation",
+        text="documents stand beside a text, with a plain name; at most 20 images and 5 documents; media in user only, "
+        "of a known format, as bytes or from an s3:// URI",
+        source="service model, Message documentation, DocumentBlock, ImageBlock, VideoBlock, AudioBlock, S3Uri",
     ),
     Rule(
         id="B7",
@@ -78,6 +82,24 @@ _ID: Final = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 _TOOL: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _NAME: Final = re.compile(r"[a-zA-Z0-9\-()\[\]]+( [a-zA-Z0-9\-()\[\]]+)*")
 _USER_ONLY: Final = ("image", "document", "video", "audio")
+S3_URI: Final = re.compile(r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](/.*)?", re.DOTALL)
+MEDIA: Final[Mapping[str, Shape]] = {
+    "image": shape("format! source! error", format=words("png jpeg gif webp")),
+    "document": shape(
+        "format name! source! context citations", format=words("pdf csv doc docx xls xlsx html txt md"), context=str
+    ),
+    "video": shape("format! source!", format=words("mkv mov mp4 webm flv mpeg mpg wmv three_gp")),
+    "audio": shape(
+        "format! source! error",
+        format=words("mp3 opus wav aac flac mp4 ogg mkv mka x-aac m4a mpeg mpga pcm webm"),
+    ),
+}
+"""Media by block. Source: botocore 1.44, bedrock-runtime service model."""
+_SOURCE: Final = shape("bytes s3Location", bytes=(bytes, bytearray, str, io.IOBase))
+"""Bytes are as boto3 takes them; recordings hold base64 texts in their place."""
+_DOCUMENT_SOURCE: Final = shape("bytes s3Location text content", text=str, content=list, **_SOURCE.values)
+_PLACE: Final = shape("uri! bucketOwner", uri=str, bucketOwner=str)
+_CACHE_POINT: Final = shape("type! ttl", type=words("default"), ttl=words("5m 1h"))
 
 
 def lint_messages(payload: Any) -> list[Finding]:
@@ -97,6 +119,8 @@ def lint_messages(payload: Any) -> list[Finding]:
 
 
 def _system(system: Any) -> Iterator[Finding]:
+    if not isinstance(system, (list, type(None))):
+        yield Finding(rule="B4", path="system", message="is no list")
     for index, block in enumerate(system if isinstance(system, list) else ()):
         yield from check_block(block, SYSTEM_KEYS, f"system[{index}]")
 
@@ -165,16 +189,40 @@ def _value(key: str, value: Any, path: str) -> Iterator[Finding]:
         yield from _text(value, path) if key == "text" else _document(value, path)
     elif not isinstance(value, Mapping):
         yield Finding(rule="B4", path=path, message="is no object")
-    elif key == "toolUse":
-        yield from _tool_use(value, path)
-    elif key == "toolResult":
-        yield from _tool_result(value, path)
-    elif key == "reasoningContent":
-        yield from _reasoning(value, path)
-    elif key == "document":
+    elif key in MEDIA:
+        yield from _media(key, value, path)
+    elif key in _VALUES:
+        yield from _VALUES[key](value, path)
+
+
+def _media(key: str, value: Mapping[str, Any], path: str) -> Iterator[Finding]:
+    yield from _misfits("B6", MEDIA[key], value, path)
+    if key == "document":
         yield from _document_block(value, path)
-    elif key == "citationsContent":
-        yield from _cited(value, path)
+    source = value.get("source")
+    if "source" not in value:
+        return
+    yield from _misfits("B6", _DOCUMENT_SOURCE if key == "document" else _SOURCE, source, f"{path}.source")
+    if isinstance(source, Mapping) and len(source) != 1:
+        yield Finding(rule="B6", path=f"{path}.source", message=f"has {len(source)} sources")
+    if isinstance(source, Mapping) and "s3Location" in source:
+        yield from _place(source["s3Location"], f"{path}.source.s3Location")
+
+
+def _place(value: Any, path: str) -> Iterator[Finding]:
+    yield from _misfits("B6", _PLACE, value, path)
+    uri = value.get("uri") if isinstance(value, Mapping) else None
+    if isinstance(uri, str) and not S3_URI.fullmatch(uri):
+        yield Finding(rule="B6", path=f"{path}.uri", message=f"{uri!r:.80} is no URI of S3")
+
+
+def _cache_point(value: Mapping[str, Any], path: str) -> Iterator[Finding]:
+    yield from _misfits("B4", _CACHE_POINT, value, path)
+
+
+def _misfits(rule: str, known: Shape, value: Any, path: str) -> Iterator[Finding]:
+    for key, wrong in known.misfits(value):
+        yield Finding(rule=rule, path=f"{path}{key}", message=wrong)
 
 
 def _cited(value: Mapping[str, Any], path: str) -> Iterator[Finding]:
@@ -242,6 +290,15 @@ def _document(value: Any, path: str) -> Iterator[Finding]:
             yield Finding(rule="B12", path=path, message="holds NaN, an infinity or bytes")
             return
         todo += list(item.values()) if isinstance(item, Mapping) else item if isinstance(item, list) else []
+
+
+_VALUES: Final[Mapping[str, Callable[[Mapping[str, Any], str], Iterator[Finding]]]] = {
+    "toolUse": _tool_use,
+    "toolResult": _tool_result,
+    "reasoningContent": _reasoning,
+    "citationsContent": _cited,
+    "cachePoint": _cache_point,
+}
 
 
 def _ids(message: Any, key: str) -> list[str]:

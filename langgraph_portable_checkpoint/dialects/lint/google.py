@@ -12,11 +12,16 @@ from typing import Any, Final
 
 from ..base import Finding, Rule
 from ..google_parts import DATA_FIELDS, camel_keys
+from .shapes import unknown_keys
 
 _GUIDE: Final = "ai.google.dev/gemini-api/docs"
 
 RULES: Final = (
-    Rule(id="G1", text="contents is a non-empty list", source="google-genai chats validators"),
+    Rule(
+        id="G1",
+        text="contents is a non-empty list, or as the SDK takes it a text",
+        source="google-genai chats validators, ContentListUnion",
+    ),
     Rule(
         id="G2",
         text="role is user or model (function in old histories)",
@@ -25,7 +30,7 @@ RULES: Final = (
     Rule(id="G3", text="parts is a non-empty list", source="google-genai chats validators"),
     Rule(
         id="G4",
-        text="a part has exactly one data field; what no field says has no place",
+        text="a part has exactly one data field, and beside it what a Part knows; what no field says has no place",
         source="google-genai Part docstring, protobuf oneof",
     ),
     Rule(
@@ -80,13 +85,23 @@ RULES: Final = (
     ),
 )
 
+_SIDE_FIELDS: Final = frozenset(
+    {
+        "thought", "thoughtSignature", "videoMetadata", "mediaResolution", "mediaProcessing", "partMetadata",
+        "audioMetadata", "audioTranscription", "documentMetadata", "speechMetadata", "spreadsheetMetadata",
+    }
+)  # fmt: skip
+"""What may stand beside a part's data. Source: google-genai 3.6, Part, which forbids any other key."""
 _SERVER_FIELDS: Final = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
+PART_FIELDS: Final = _SIDE_FIELDS.union(DATA_FIELDS)
 _Parts = list[dict[str, Any]]
 
 
 def lint_contents(payload: Any, *, vertex: bool = False, generation: float = 0.0) -> list[Finding]:
     """Return every breach of G1 to G14 in a request, or in a list of contents. Never raises."""
     contents = _contents(payload)
+    if isinstance(contents, str) and contents and contents is not payload:
+        return []
     if not isinstance(contents, list) or not contents:
         return [Finding(rule="G1", path="contents", message="is no non-empty list")]
     found: list[Finding] = []
@@ -145,6 +160,8 @@ def check_part(part: Any, role: str, path: str, *, vertex: bool) -> Iterator[Fin
         yield Finding(rule="G4", path=path, message=f"has {len(data)} data fields ({', '.join(data) or 'none'})")
         return
     (name,) = data
+    for key in unknown_keys(fields, PART_FIELDS):
+        yield Finding(rule="G4", path=f"{path}.{key}", message="a part has no such key")
     if (name == "functionCall" and role != "model") or (name == "functionResponse" and role == "model"):
         yield Finding(rule="G5", path=path, message=f"{name} in a {role} content")
     if name in _SERVER_FIELDS and role != "model":

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ..base import Finding, Rule
 from .pairs import PairRules, calls_of, lint_pairs
+from .shapes import Shape, shape
 
 RULES: Final = (
     Rule(
@@ -42,8 +43,9 @@ RULES: Final = (
     ),
     Rule(
         id="M6",
-        text="images in user messages from v3, audio from v7; thinking from v11; media in tool messages from v15",
-        source="mistral-common _validate_content_chunk_types",
+        text="images in user messages from v3, audio from v7; thinking from v11; media in tool messages from v15; each "
+        "chunk has its value",
+        source="mistral-common _validate_content_chunk_types; mistralai ContentChunk",
     ),
     Rule(id="M7", text="tool names match ^[a-zA-Z0-9_-]{1,64}$", source="mistral-common _validate_function_call"),
     Rule(id="M8", text="messages have no unknown keys", source="mistral-common models, extra_forbidden"),
@@ -112,6 +114,18 @@ _HOSTED: Final = frozenset(
 )
 """What Mistral's own API takes beyond. Source: mistralai ContentChunk; docs.mistral.ai: Document QnA, Citations."""
 
+_VALUES: Final[Mapping[str, Shape]] = {
+    "text": shape("text!", text=str),
+    "image_url": shape("image_url!", image_url=(str, Mapping)),
+    "input_audio": shape("input_audio!", input_audio=(str, bytes, Mapping)),
+    "document_url": shape("document_url!", document_url=str),
+    "file": shape("file_id!", file_id=str),
+    "reference": shape("reference_ids!", reference_ids=list),
+    "thinking": shape("thinking!", thinking=(str, list)),
+}
+"""What a chunk holds. Source: mistralai 3.7; mistral-common 1.13, where audio may be an object, thinking a text."""
+_IMAGE: Final = shape("url! detail", url=str, detail=str)
+
 
 @dataclass(frozen=True)
 class _Message:
@@ -177,6 +191,16 @@ def _content(message: _Message) -> Iterator[Finding]:
         kind = str(chunk.get("type")) if isinstance(chunk, Mapping) else "?"
         if not message.version.takes(message.role, kind):
             yield message.breaks("M6", f"{message.role} messages take no {kind} chunk", f".content[{at}]")
+        elif kind in _VALUES:
+            yield from _chunk(message, _VALUES[kind], chunk, f".content[{at}]")
+
+
+def _chunk(message: _Message, known: Shape, chunk: Mapping[str, Any], at: str) -> Iterator[Finding]:
+    for key, wrong in known.misfits(chunk, open_keys=True):
+        yield message.breaks("M6", wrong, f"{at}{key}")
+    if isinstance(chunk.get("image_url"), Mapping):
+        for key, wrong in _IMAGE.misfits(chunk["image_url"], open_keys=True):
+            yield message.breaks("M6", wrong, f"{at}.image_url{key}")
 
 
 def _calls(message: _Message) -> Iterator[Finding]:

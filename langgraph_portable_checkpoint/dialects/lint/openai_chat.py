@@ -13,6 +13,7 @@ from typing import Any, Final
 from ..base import Finding, Rule
 from ..chat_hosts import CHAT_NAME, SPEAKER, Host
 from .pairs import PairRules, calls_of, lint_pairs
+from .shapes import Shape, shape, words
 
 RULES: Final = (
     Rule(
@@ -29,8 +30,9 @@ RULES: Final = (
     Rule(id="C4", text="tool_calls is not an empty list", source="server error"),
     Rule(
         id="C5",
-        text="content is a text or a non-empty list; it is required unless there are calls; no unknown keys",
-        source="openai-openapi ChatCompletionRequestMessage",
+        text="content is a text or a non-empty list; it is required unless there are calls; messages, calls and parts "
+        "have the keys of their type, at OpenAI no others",
+        source="openai-openapi ChatCompletionRequestMessage; openai ChatCompletionContentPartParam",
     ),
     Rule(id="C6", text="ids of calls are unique", source="server error; inferred"),
     Rule(
@@ -47,7 +49,11 @@ RULES: Final = (
         text="assistant parts are texts or one refusal; audio goes back by id only",
         source="openai-openapi ChatCompletionRequestAssistantMessage",
     ),
-    Rule(id="C13", text="roles and kinds of user parts are those the host knows", source="openai-openapi; host docs"),
+    Rule(
+        id="C13",
+        text="roles, kinds of user parts, and at OpenAI their formats and details, are those the host knows",
+        source="openai-openapi; host docs",
+    ),
     Rule(
         id="H1",
         text="assistant messages with calls have reasoning_content, empty if need be (DeepSeek, Kimi)",
@@ -75,6 +81,19 @@ _USER_PARTS: Final[Mapping[str, str]] = {
     "video_url": "video",
     "audio_url": "audio",
 }
+_PARTS: Final[Mapping[str, Shape]] = {
+    "text": shape("type! text! prompt_cache_breakpoint", text=str),
+    "refusal": shape("type! refusal!", refusal=str),
+    "image_url": shape("type! image_url! prompt_cache_breakpoint"),
+    "input_audio": shape("type! input_audio! prompt_cache_breakpoint"),
+    "file": shape("type! file! prompt_cache_breakpoint"),
+}
+_VALUES: Final[Mapping[str, Shape]] = {
+    "image_url": shape("url! detail", url=str, detail=words("auto low high original")),
+    "input_audio": shape("data! format!", data=str, format=words("wav mp3")),
+    "file": shape("file_data file_id filename", file_data=str, file_id=str, filename=str),
+}
+"""What stands under a part's own key. Source: openai 3.57, chat_completion_content_part_*_param.py."""
 _TOOL_KEYS: Final = frozenset({"tool_calls", "tool_call_id"})
 _REASONING: Final = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 
@@ -177,18 +196,41 @@ def _content(message: _Message) -> Iterator[Finding]:
 def _parts(message: _Message) -> Iterator[Finding]:
     content = message.value.get("content")
     for at, part in enumerate(content if isinstance(content, list) else ()):
-        kind = part.get("type") if isinstance(part, Mapping) else None
-        if kind == "text":
-            if not isinstance(part.get("text"), str):
-                yield message.breaks("C5", "a text part has no text", f".content[{at}]")
-        elif message.role in ("tool", "system", "developer"):
-            rule = "C11" if message.role == "tool" else "C13"
-            yield message.breaks(rule, f"{message.role} messages take no part {kind!r}", f".content[{at}]")
-        elif message.role == "assistant":
-            if kind != "refusal" or len(content or ()) != 1:
-                yield message.breaks("C12", f"assistant messages take no part {kind!r} here", f".content[{at}]")
-        elif _USER_PARTS.get(str(kind)) not in message.host.media:
-            yield message.breaks("C13", f"the host takes no part {kind!r}", f".content[{at}]")
+        path = f".content[{at}]"
+        yield from _misplaced(message, part, path, alone=len(content or ()) == 1)
+        if isinstance(part, Mapping):
+            yield from _part(message, part, path)
+
+
+def _misplaced(message: _Message, part: Any, path: str, *, alone: bool) -> Iterator[Finding]:
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    if kind == "text":
+        return
+    if message.role in ("tool", "system", "developer"):
+        rule = "C11" if message.role == "tool" else "C13"
+        yield message.breaks(rule, f"{message.role} messages take no part {kind!r}", path)
+    elif message.role == "assistant":
+        if kind != "refusal" or not alone:
+            yield message.breaks("C12", f"assistant messages take no part {kind!r} here", path)
+    elif _USER_PARTS.get(str(kind)) not in message.host.media:
+        yield message.breaks("C13", f"the host takes no part {kind!r}", path)
+
+
+def _part(message: _Message, part: Mapping[str, Any], path: str) -> Iterator[Finding]:
+    """Check a part's keys and its value; other hosts than OpenAI have keys and words of their own."""
+    kind = str(part.get("type"))
+    elsewhere = "openai" not in message.host.providers
+    for key, wrong in _PARTS[kind].misfits(part, open_keys=elsewhere) if kind in _PARTS else ():
+        yield message.breaks("C5", f"{kind}: {wrong}", f"{path}{key}")
+    value, known = part.get(kind), _VALUES.get(kind)
+    if known is None or kind not in part:
+        return
+    for key, wrong in known.misfits(value, open_keys=elsewhere):
+        worded = isinstance(known.values.get(key[1:]), frozenset)
+        if not (elsewhere and worded):
+            yield message.breaks("C13" if worded else "C5", f"{kind}: {wrong}", f"{path}.{kind}{key}")
+    if kind == "file" and not elsewhere and isinstance(value, Mapping) and not value.keys() & {"file_data", "file_id"}:
+        yield message.breaks("C13", "a file without data and id", f"{path}.file")
 
 
 def _tool(message: _Message) -> Iterator[Finding]:
@@ -219,6 +261,8 @@ def _calls(message: _Message) -> Iterator[Finding]:
 def _call(message: _Message, call: Mapping[str, Any], at: str) -> Iterator[Finding]:
     if not message.host.call_id.accepts(call.get("id")):
         yield message.breaks("C7", f"id {call.get('id')!r:.80} does not fit", f"{at}.id")
+    if not isinstance(call.get("type"), str):
+        yield message.breaks("C5", "a call without type", f"{at}.type")
     body = call.get("custom") if call.get("type") == "custom" else call.get("function")
     body = body if isinstance(body, Mapping) else {}
     if not CHAT_NAME.accepts(body.get("name")):

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from ..base import Finding, Rule
 from ..responses_items import CALLS, NEED_ID, OUTPUTS, call_id_of
+from .responses_shapes import ITEMS, OUTPUT_PARTS, PARTS, PHASES, TEXT_OUTPUTS
+from .shapes import Shape
 
 RULES: Final = (
     Rule(
@@ -45,13 +47,24 @@ RULES: Final = (
     ),
     Rule(id="R8", text="call ids are unique, each call has one output", source="server error; inferred"),
     Rule(id="R9", text="call ids have 1 to 64 characters", source="openai-openapi; experiential #801"),
-    Rule(id="R11", text="phase of assistant messages is kept", source="openai docstring of phase"),
+    Rule(
+        id="R11",
+        text="phase of assistant messages is kept: commentary or final_answer",
+        source="openai docstring of phase",
+    ),
     Rule(
         id="R12",
-        text="input_image has detail and one source, input_file one source; texts are at most 10,485,760 characters",
-        source="openai-openapi",
+        text="input_image has detail and one source, input_file one source; details are known words; the output of a "
+        "function is a text or a list of input parts; texts are at most 10,485,760 characters",
+        source="openai-openapi; openai response_input_item_param",
     ),
     Rule(id="R13", text="compaction items carry encrypted_content", source="openai docstring"),
+    Rule(
+        id="R14",
+        text="items and parts of known types have their keys, no others, and a known status (OpenAI); names of "
+        "functions match ^[a-zA-Z0-9_-]{1,128}$",
+        source="openai ResponseInputItemParam; FunctionToolParam of openai-openapi; server error on names",
+    ),
 )
 
 _PREFIX: Final[Mapping[str, str]] = {
@@ -61,6 +74,7 @@ _PREFIX: Final[Mapping[str, str]] = {
     "custom_tool_call": "ctc_",
 }
 _CHARSET: Final = re.compile(r"[a-zA-Z0-9_-]+")
+TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})
 MAX_TEXT: Final = 10_485_760
 _Item = tuple[str, Mapping[str, Any]]
@@ -91,6 +105,7 @@ def lint_items(items: Any, *, stateless: bool, openai: bool) -> list[Finding]:
         found.extend(_sealed(known))
     if openai:
         found.extend(_prefixes(known))
+        found.extend(_shapes(known))
     return found
 
 
@@ -180,9 +195,16 @@ def _call_ids(items: Sequence[_Item]) -> Iterator[Finding]:
             call_id = call_id_of(item)
             if not isinstance(call_id, str) or not 1 <= len(call_id) <= 64:
                 yield Finding(rule="R9", path=f"{path}.call_id", message=f"{call_id!r:.80} does not fit")
-        texts = isinstance(item.get("arguments"), str) and isinstance(item.get("name"), str)
-        if kind_of(item) == "function_call" and not texts:
-            yield Finding(rule="R3", path=path, message="a function_call needs name and arguments as texts")
+        if kind_of(item) == "function_call":
+            yield from _function(path, item)
+
+
+def _function(path: str, item: Mapping[str, Any]) -> Iterator[Finding]:
+    name = item.get("name")
+    if not isinstance(item.get("arguments"), str) or not isinstance(name, str):
+        yield Finding(rule="R3", path=path, message="a function_call needs name and arguments as texts")
+    elif not TOOL_NAME.fullmatch(name):
+        yield Finding(rule="R14", path=f"{path}.name", message=f"name {name!r:.80} does not fit")
 
 
 def _messages(items: Sequence[_Item]) -> Iterator[Finding]:
@@ -191,6 +213,8 @@ def _messages(items: Sequence[_Item]) -> Iterator[Finding]:
             continue
         if str(item.get("role")) not in _ROLES:
             yield Finding(rule="R7", path=f"{path}.role", message=f"role {item.get('role')!r} is unknown")
+        if item.get("phase") is not None and str(item["phase"]) not in PHASES:
+            yield Finding(rule="R11", path=f"{path}.phase", message=f"phase {item['phase']!r:.80} is unknown")
         content = item.get("content")
         if isinstance(content, str):
             continue
@@ -209,6 +233,18 @@ def _parts(items: Sequence[_Item]) -> Iterator[Finding]:
         for at, part in enumerate(content if isinstance(content, list) else ()):
             if isinstance(part, Mapping):
                 yield from _part(f"{path}.{key}[{at}]", part, item)
+        if kind_of(item) in TEXT_OUTPUTS:
+            yield from _output(f"{path}.output", content)
+
+
+def _output(path: str, output: Any) -> Iterator[Finding]:
+    """R12: parts of types that nobody knows yet may be in it, those of messages may not."""
+    if not isinstance(output, (str, list)):
+        yield Finding(rule="R12", path=path, message="is neither a text nor a list")
+    for at, part in enumerate(output if isinstance(output, list) else ()):
+        kind = str(part.get("type")) if isinstance(part, Mapping) else ""
+        if not isinstance(part, Mapping) or (kind in PARTS and kind not in OUTPUT_PARTS):
+            yield Finding(rule="R12", path=f"{path}[{at}]", message=f"{kind or 'what is no object'} is no input part")
 
 
 def _part(path: str, part: Mapping[str, Any], item: Mapping[str, Any]) -> Iterator[Finding]:
@@ -226,6 +262,22 @@ def _part(path: str, part: Mapping[str, Any], item: Mapping[str, Any]) -> Iterat
         yield Finding(rule="R7", path=path, message=f"{kind} in a message of {item.get('role')}")
     elif str(kind).startswith("input_") and item.get("role") == "assistant":
         yield Finding(rule="R7", path=path, message=f"{kind} in an assistant message")
+
+
+def _shapes(items: Sequence[_Item]) -> Iterator[Finding]:
+    """R12 and R14: keys and words of items and of the parts in them."""
+    for path, item in items:
+        yield from _misfits(path, item, ITEMS.get(kind_of(item)))
+        for key in ("content", "output", "summary"):
+            parts = item.get(key)
+            for at, part in enumerate(parts if isinstance(parts, list) else ()):
+                if isinstance(part, Mapping):
+                    yield from _misfits(f"{path}.{key}[{at}]", part, PARTS.get(str(part.get("type"))))
+
+
+def _misfits(path: str, value: Mapping[str, Any], known: Shape | None) -> Iterator[Finding]:
+    for key, wrong in known.misfits(value) if known else ():
+        yield Finding(rule="R12" if key == ".detail" else "R14", path=f"{path}{key}", message=wrong)
 
 
 def _compaction(items: Sequence[_Item]) -> Iterator[Finding]:
