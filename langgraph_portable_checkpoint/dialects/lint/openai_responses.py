@@ -1,4 +1,4 @@
-"""Rules of Responses input items (R1 to R13), checked on any history.
+"""Rules of Responses input items (R1 to R14), checked on any history.
 
 Source: openai 3.57 types, the published OpenAPI description, and server errors as each rule says.
 """
