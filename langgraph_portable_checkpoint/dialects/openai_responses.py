@@ -3,7 +3,7 @@
 Owns the dialect's tables. Items are described in `responses_items.py`, read by `responses_read.py`, written by
 `responses_write.py`, checked by `lint/openai_responses.py`.
 
-Source: openai 3.57 types and OpenAPI; rules R1 to R13.
+Source: openai 3.57 types and OpenAPI; rules R1 to R14.
 """
 
 from __future__ import annotations
