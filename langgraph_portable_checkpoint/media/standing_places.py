@@ -41,7 +41,7 @@ def stand_again(value: Any, known: Mapping[Path, str]) -> Any:
     same = {
         path: text
         for path, text in known.items()
-        if type(leaf := _at(value, path)) is str and leaf == text and leaf is not text
+        if type(leaf := _at(value, path)) is str and leaf == text and stands_for(leaf) is None
     }
     return replace_at(value, {path: partial(_instead_of, text) for path, text in same.items()})
 

@@ -538,3 +538,15 @@ def test_copies_in_memory_keep_what_a_text_stands_for_and_other_forms_are_texts(
     for made in (pickle.loads(pickle.dumps([text]))[0], json.loads(json.dumps(text)), f" {text} "[1:-1]):
         assert made == text
         assert stands_for(made) is None
+
+
+def test_media_that_read_alike_and_change_places_are_not_taken_for_each_other(away: Away) -> None:
+    others = [base64.b64encode(b"\xff\xd8\xff\xe0" + hashlib.sha256(b"%d" % n).digest() * 70).decode() for n in (1, 2)]
+    with away.saver() as saver:
+        graph(saver, lambda _state: {}).invoke({"any": None, "map": others}, CONFIG)
+    away.go()
+    with away.saver() as saver:
+        graph(saver, lambda state: {"map": [*reversed(state["map"])]}).invoke({"count": 1}, CONFIG)
+    away.come_back()
+    with away.saver() as saver:
+        assert graph(saver, lambda _state: {}).get_state(CONFIG).values["map"] == [*reversed(others)]

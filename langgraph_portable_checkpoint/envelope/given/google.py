@@ -16,7 +16,10 @@ _OUTCOMES: Final[Mapping[Any, str]] = {1: "OUTCOME_OK", 2: "OUTCOME_FAILED", 3: 
 
 def touches(block: Mapping[str, Any]) -> bool:
     """True for a block that `undo` may change."""
-    return block.get("type") in ("server_tool_call", "server_tool_result") or _MADE_IDS.get(block.get("type")) in block
+    kind = block.get("type")
+    if kind in ("server_tool_call", "server_tool_result"):
+        return True
+    return isinstance(kind, str) and _MADE_IDS.get(kind) in block
 
 
 def undo(block: _Block) -> _Block:
