@@ -38,26 +38,26 @@ class _InUse:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[str | bytes, Standing]] = {}
+        self.kept: dict[int, tuple[str | bytes, Standing]] = {}
         self._sweep_at = _FIRST_SWEEP
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self.kept)
 
     def keep(self, made: str | bytes, standing: Standing) -> None:
-        if len(self._kept) >= self._sweep_at:
+        if len(self.kept) >= self._sweep_at:
             self._sweep()
-        self._kept[id(made)] = (made, standing)
+        self.kept[id(made)] = (made, standing)
 
     def find(self, leaf: str | bytes) -> Standing | None:
-        kept = self._kept.get(id(leaf))
+        kept = self.kept.get(id(leaf))
         return kept[1] if kept is not None and kept[0] is leaf else None
 
     def _sweep(self) -> None:
-        for key, kept in list(self._kept.items()):
+        for key, kept in list(self.kept.items()):
             if sys.getrefcount(kept[0]) <= _UNHELD:
-                self._kept.pop(key, None)  # another thread may have been quicker
-        self._sweep_at = max(_FIRST_SWEEP, 2 * len(self._kept))
+                self.kept.pop(key, None)  # another thread may have been quicker
+        self._sweep_at = max(_FIRST_SWEEP, 2 * len(self.kept))
 
 
 _UNHELD: Final = next(sys.getrefcount(kept[0]) for kept in [(bytes([1, 2]), None)])
@@ -82,17 +82,17 @@ def standing_bytes(text: str, standing: Standing) -> bytes:
 
 def stands_for(leaf: Any) -> Standing | None:
     """Tell what a text or bytes stand for; None for any that are what they are."""
-    return _in_use.find(leaf) if _in_use and type(leaf) in _LEAVES else None
+    return _in_use.find(leaf) if _in_use.kept and type(leaf) in _LEAVES else None
 
 
 def any_stand() -> bool:
     """Tell at once whether anything in this process may stand for a medium; mostly nothing does."""
-    return bool(_in_use)
+    return bool(_in_use.kept)
 
 
 def part_behind(block: Mapping[Any, Any]) -> Standing | None:
     """Tell which part a block stands for; None for any other."""
-    standing = stands_for(block.get("text")) if _in_use else None
+    standing = stands_for(block.get("text")) if _in_use.kept else None
     return standing if standing is not None and standing.part is not None else None
 
 

@@ -38,6 +38,7 @@ from langgraph_portable_checkpoint.media.shapes import (
 )
 from langgraph_portable_checkpoint.media.stand_ins import (
     Standing,
+    any_stand,
     part_behind,
     restored,
     standing_bytes,
@@ -92,7 +93,7 @@ def punch(
         The very same object and `()` when nothing was found.
     """
     try:
-        if not _may_hold(value, min_bytes):
+        if not _may_hold(value, min_bytes, standing=any_stand()):
             return Punched(value, ())
         walk = _Walk(select, min_bytes, known, home, stays)
         return Punched(walk.visit(value, (), ()), tuple(walk.holes))
@@ -147,7 +148,7 @@ _WRAPPED_FIELDS: Final[Mapping[type, tuple[str, ...]]] = {
 }
 
 
-def _may_hold(node: Any, floor: int) -> bool:
+def _may_hold(node: Any, floor: int, *, standing: bool) -> bool:
     """Answer quickly for the common case, text: is there any leaf long enough, or any message?"""
     kind = type(node)
     if kind is dict:
@@ -155,19 +156,19 @@ def _may_hold(node: Any, floor: int) -> bool:
     elif kind is list or kind is tuple:
         children = node
     elif kind is str or kind is bytes:
-        return len(node) >= floor or stands_for(node) is not None
+        return len(node) >= floor or (standing and stands_for(node) is not None)
     elif kind in ATOMS:
         return False
     else:
         return BaseMessage in kind.__mro__ or any(
-            _may_hold(getattr(node, field), floor) for field in _WRAPPED_FIELDS.get(kind, ())
+            _may_hold(getattr(node, field), floor, standing=standing) for field in _WRAPPED_FIELDS.get(kind, ())
         )
     for child in children:
         kind = type(child)
         if kind is str:
-            if len(child) >= floor or stands_for(child) is not None:
+            if len(child) >= floor or (standing and stands_for(child) is not None):
                 return True
-        elif kind not in ATOMS and _may_hold(child, floor):
+        elif kind not in ATOMS and _may_hold(child, floor, standing=standing):
             return True
     return False
 
