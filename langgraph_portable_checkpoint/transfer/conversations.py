@@ -325,13 +325,14 @@ def _open_calls(messages: Sequence[BaseMessage | MessageEnvelope]) -> list[str |
 
 
 def _field(message: BaseMessage | MessageEnvelope, name: str) -> Any:
-    return message.get(name) if isinstance(message, dict) else getattr(message, name, None)
+    # pydantic takes microseconds to say that a message has no such field
+    return message.get(name) if isinstance(message, dict) else message.__dict__.get(name)
 
 
 def _call_ids(message: BaseMessage | MessageEnvelope) -> list[str | None]:
     if isinstance(message, dict):
         return [block.get("id") for block in message["content"] if block["type"] in CALL_TYPES]
-    return [call["id"] for call in getattr(message, "tool_calls", None) or ()]
+    return [call["id"] for call in _field(message, "tool_calls") or ()]
 
 
 def _recovered(source: Any, head: _Snapshot, channel: str | None, read: _Read) -> Moves[Recovered]:
