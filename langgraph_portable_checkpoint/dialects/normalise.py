@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..envelope.facts import fact_of_envelope
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import IncompatibleHistoryError
 from .arguments import plain_arguments
@@ -25,7 +24,7 @@ from .links import CALL_TYPES
 from .names import name_messages, tell_message_keys
 from .pairing import Paired, pair, quoted, with_content
 from .parts import UNKNOWN_TOOL, Parts
-from .reasoning import Replay, target_model
+from .reasoning import Replay, begins_with_summary, first_change, target_model
 from .report import Placed, Report, Spot
 
 OPENING: Final = "(The conversation starts with the assistant.)"
@@ -85,32 +84,18 @@ def normalise(conversation: Sequence[Placed], target: Target, *, options: Export
         paired = _without_tools(paired, report, target.rule("tools"), "the target knows no tools")
     elif target.pairs and isinstance(options.model, Mapping) and options.model.get("tool_calling") is False:
         paired = _without_tools(paired, report, PROFILE_LOSS.rule, "the model calls no tools")
-    intact = options.prefix_intact and not ("reasoning" in has.types and _begins_with_summary(conversation))
+    intact = options.prefix_intact and not ("reasoning" in has.types and begins_with_summary(conversation))
     replay = Replay(target, options, model, broken=not intact)
     parts = Parts(target, options, report, replay, _open_turn(paired.conversation))
     placed = _map_ids(paired, target, report) if has.calls else paired.conversation
     placed = _known_roles(placed, target, report) if "other" in has.roles else placed
-    changed_at = _first_change(conversation, placed, target, paired.changed_at) if "reasoning" in has.types else None
+    changed_at = first_change(conversation, placed, target, paired.changed_at) if "reasoning" in has.types else None
     placed = _fit_content(placed, parts, changed_at=changed_at)
     for concerns, step in _STEPS:
         placed = step(placed, parts) if concerns(has) else placed
     if not target.keeps_empty:
         _refuse_empty(conversation, placed, target)
     return Normalised(placed, paired.pending)
-
-
-def _begins_with_summary(conversation: Sequence[Placed]) -> bool:
-    """True if a summary stands for what a model saw before the messages that were kept."""
-    said = next((placed.envelope for placed in conversation if placed.envelope["role"] != "system"), None)
-    return said is not None and "extras" in said and fact_of_envelope(said).summary
-
-
-def _first_change(before: Sequence[Placed], after: Sequence[Placed], target: Target, known: int | None) -> int | None:
-    """Return where the first message stands that is not sent as the target's own model saw it."""
-    kept = {id(placed.envelope) for placed in after}
-    own = [placed for placed in before if placed.envelope.get("origin", {}).get("provider") in target.providers]
-    changed = (placed.index for placed in own if placed.index is not None and id(placed.envelope) not in kept)
-    return min((index for index in (known, next(changed, None)) if index is not None), default=None)
 
 
 def _without_tools(paired: Paired, report: Report, rule: str, reason: str) -> Paired:

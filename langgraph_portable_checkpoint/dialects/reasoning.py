@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..envelope.facts import fact_of_envelope
 from ..envelope.model import Block, MessageEnvelope, Origin
 from .base import ExportOptions, ReasoningRule, Target
 from .models import model_family
@@ -98,3 +99,17 @@ def target_model(conversation: Sequence[Placed], target: Target, options: Export
 
 def _differs(model: str | None, other: str | None) -> bool:
     return bool(model and other) and model_family(model or "") != model_family(other or "")
+
+
+def begins_with_summary(conversation: Sequence[Placed]) -> bool:
+    """True if a summary stands for what a model saw before the messages that were kept."""
+    said = next((placed.envelope for placed in conversation if placed.envelope["role"] != "system"), None)
+    return said is not None and "extras" in said and fact_of_envelope(said).summary
+
+
+def first_change(before: Sequence[Placed], after: Sequence[Placed], target: Target, known: int | None) -> int | None:
+    """Return where the first message stands that is not sent as the target's own model saw it."""
+    kept = {id(placed.envelope) for placed in after}
+    own = [placed for placed in before if placed.envelope.get("origin", {}).get("provider") in target.providers]
+    changed = (placed.index for placed in own if placed.index is not None and id(placed.envelope) not in kept)
+    return min((index for index in (known, next(changed, None)) if index is not None), default=None)

@@ -98,7 +98,8 @@ def conversation(
     except ThreadNotFoundError:
         raise (yield from what_is_absent(_saver_of(source), config)) from None
     answered = {_field(message, "tool_call_id") for message in head.results}
-    pending = frozenset(call for call in _open_calls(head.messages) if head.waits and call and call not in answered)
+    open_calls = _open_calls(head.messages) if head.waits else ()
+    pending = frozenset(call for call in open_calls if call and call not in answered)
     if not full:
         return Found([*head.messages, *head.results], pending)
     recovered = yield from _recovered(source, head, channel, read)
