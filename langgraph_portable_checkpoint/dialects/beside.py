@@ -104,13 +104,13 @@ def _of_item(block: Block) -> Iterator[str]:
     if block["type"] == "tool_call" and _kind(block) in _FREE_CALLS:
         yield str(_kind(block))
     if isinstance(item, Mapping):
-        yield from (key for key, value in item.items() if value is not None and key not in _KNOWN | _OF_ITEMS)
+        yield from (key for key, value in item.items() if value is not None and key not in _OF_ITEMS)
 
 
 _FREE_CALLS: Final = frozenset(
     ("custom", "custom_tool_call", "shell_call", "local_shell_call", "apply_patch_call", "computer_call")
 )
-_OF_ITEMS: Final = frozenset({"role", "action", "operation"})
+_OF_ITEMS: Final = _KNOWN | {"role", "action", "operation"}
 
 
 def _beside(block: Block) -> Iterator[str]:
