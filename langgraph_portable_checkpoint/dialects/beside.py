@@ -15,6 +15,8 @@ MEDIA_PARTS: Final = frozenset({"image", "audio", "video", "file", "text-plain"}
 UNSAID: Final = "what a part says beside its content was left out"
 _WORDS: Final = ("title", "context", "detail", "transcript", "filename")
 """What a medium may say beside its bytes."""
+_ASKED: Final = frozenset({*_WORDS, "file_id", "cache_hint", "extras"})
+"""Keys of a block that may say something beside its content."""
 _DETAILS: Final = frozenset({"auto", "low", "high", "original"})
 """How closely a model looks at an image. Source: openai-python, chat_completion_content_part_image_param.py."""
 _SAYING: Final = MEDIA_PARTS | {"text", "tool_call", "invalid_tool_call"}
@@ -56,7 +58,7 @@ def unsaid(block: Block, *said: str, items: bool = False) -> str:
         *said: Keys that the target has words for.
         items: It also takes the items of the Responses API, whole.
     """
-    if block["type"] not in _SAYING:
+    if block["type"] not in _SAYING or _ASKED.isdisjoint(block):
         return ""
     beside = _beside(block) if items else chain(_beside(block), _of_item(block))
     return ", ".join(key for key in beside if key not in said or (key == "detail" and not detail_of(block)))

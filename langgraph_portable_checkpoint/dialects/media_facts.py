@@ -27,26 +27,21 @@ _ALIASES: Final = {
 _UNTOLD: Final = frozenset({"", "none", "application/octet-stream", "binary/octet-stream"})
 
 
-def settled(block: Block) -> Block:
+def settled(block: Block) -> tuple[Block, bool]:
     """Return a media block with its data URL taken apart, base64 and mime type as providers spell them.
 
-    The same object if nothing changes. Bytes that cannot be decoded stay as they are; `has_bytes` tells.
+    The same object if nothing changes; and whether its bytes are there and can be decoded. What cannot stays as it is.
     """
     found = _named(_apart(block))
     encoded = found.get("base64")
-    if isinstance(encoded, str) and not _is_base64(encoded):
+    readable = isinstance(encoded, str) and _is_base64(encoded)
+    if isinstance(encoded, str) and not readable:
         again = _encoded_again(encoded)
+        readable = bool(again)
         found = found if again is None else _changed(found, base64=again)
     mime_type = _mime_type(found)
-    return found if mime_type == found.get("mime_type") or not mime_type else _changed(found, mime_type=mime_type)
-
-
-def has_bytes(block: Block) -> bool:
-    """True if a block's bytes are there and can be decoded."""
-    if block.get("data"):
-        return True
-    encoded = block.get("base64")
-    return isinstance(encoded, str) and _is_base64(encoded)
+    found = found if mime_type == found.get("mime_type") or not mime_type else _changed(found, mime_type=mime_type)
+    return found, readable or bool(found.get("data"))
 
 
 def without_parameters(block: Block) -> Block:

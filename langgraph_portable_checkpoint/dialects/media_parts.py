@@ -14,7 +14,7 @@ from ..envelope.model import Block
 from ..errors import UnsupportedPartError
 from .base import ExportOptions, MediaRule, MediaSource, Target, without_raw
 from .beside import MEDIA_PARTS
-from .media_facts import has_bytes, settled, uploader_of, without_parameters
+from .media_facts import settled, uploader_of, without_parameters
 from .report import LossKind, Placed, Report
 
 _SOURCES: Final[tuple[tuple[str, MediaSource], ...]] = (
@@ -102,18 +102,18 @@ class MediaFitter:
         """
         ref = block.get("media")
         if ref is None or any(block.get(key) for key, _ in _SOURCES):
-            return self._readable(settled(block))
+            return self._readable(*settled(block))
         if not self.options.resolve_media:
             return None, "resolve_media=False reads no blob"
         if self.options.load_media is None:
             return None, "no media store is at hand"
         kept = {key: value for key, value in without_raw(block).items() if key not in _STUB}
-        return self._readable(settled(cast(Block, {**kept, "data": self.options.load_media(ref)})))
+        return self._readable(*settled(cast(Block, {**kept, "data": self.options.load_media(ref)})))
 
-    def _readable(self, block: Block) -> tuple[Block | None, str]:
+    def _readable(self, block: Block, readable: bool) -> tuple[Block | None, str]:
         """Return a block unless all that it holds are bytes that cannot be read."""
         others = block.get("url") or block.get("file_id") or block.get("text") is not None
-        if self.target.media is None or others or has_bytes(block) or not ("data" in block or "base64" in block):
+        if self.target.media is None or others or readable or not ("data" in block or "base64" in block):
             return block, ""
         return None, "its bytes cannot be decoded" if block.get("base64") else "it holds no bytes"
 

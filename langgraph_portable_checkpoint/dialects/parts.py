@@ -29,6 +29,8 @@ _LONE: Final = re.compile("[\ud800-\udfff]")
 UNKNOWN_TOOL: Final = "unknown_tool"
 ANSWERS: Final = frozenset({*CALL_TYPES, "reasoning", "server_tool_call", "server_tool_result", "refusal"})
 """Blocks that only a model writes."""
+_MENDED_LATER: Final = frozenset({"text", "reasoning"})
+"""Blocks of which lone surrogates are looked for once it is known what stays of them."""
 
 
 @dataclass
@@ -58,7 +60,7 @@ class Parts:
         answers = envelope["role"] == "assistant"
         fitted: list[Block] = []
         spots: list[Spot] = []
-        changed = False
+        changed = gone = False
         for at, (block, spot) in enumerate(zip(envelope["content"], placed.all_spots(), strict=True)):
             if self._lets_be(block, answers=answers):
                 fitted.append(block)
@@ -66,10 +68,12 @@ class Parts:
                 continue
             found = self._block(block, placed, placed.part(at)[1])
             changed = changed or len(found) != 1 or found[0] is not block
+            gone = gone or (block["type"] == "reasoning" and not (found and found[0]["type"] == "reasoning"))
             fitted.extend(found)
             spots.extend([spot] * len(found))
         if changed:
-            placed = self._item_ids(placed, with_content(placed, fitted, spots=spots))
+            placed = with_content(placed, fitted, spots=spots)
+            placed = self._without_item_ids(placed) if gone and self.target.item_ids else placed
         return placed
 
     def stays(self, envelope: MessageEnvelope) -> bool:
@@ -103,10 +107,9 @@ class Parts:
         """Report a loss under the target's rule for a concern."""
         self.report.add(self.target.rule(concern), kind, at=placed, path=path, action=action, detail=detail)
 
-    def _item_ids(self, before: Placed, after: Placed) -> Placed:
-        """Take away the ids of a response's items if its reasoning went (R1b)."""
-        lost = self.target.item_ids and _reasoning_count(before) > _reasoning_count(after)
-        if not lost or not any(_item_id(block) for block in after.envelope["content"]):
+    def _without_item_ids(self, after: Placed) -> Placed:
+        """Take away the ids of a response's items of which reasoning went (R1b)."""
+        if not any(map(_item_id, after.envelope["content"])):
             return after
         self.lose("item_ids", "dropped", after, action="item ids went with the reasoning they belong to")
         bare: list[Block] = []
@@ -140,7 +143,7 @@ class Parts:
         """Keep reasoning where it may be replayed, else drop it or make it text."""
         reason = self.replay.refusal(block, placed)
         if reason is None:
-            return [block]
+            return [self._in_utf8(block, placed, path)]
         text = block.get("reasoning") or "\n\n".join(open_texts((block.get("extras") or {}).get("content")))
         as_text = self.options.reasoning == "text" and bool(text.strip())
         current = self.open_turn is not None and placed.turn == self.open_turn
@@ -153,7 +156,9 @@ class Parts:
             action="reasoning became text" if as_text else "reasoning was left out",
             detail=reason + ("; thinking_must_be_disabled for the next request" if current else ""),
         )
-        return [{"type": "text", "text": f"<reasoning>\n{text}\n</reasoning>"}] if as_text else []
+        return (
+            self.text({"type": "text", "text": f"<reasoning>\n{text}\n</reasoning>"}, placed, path) if as_text else []
+        )
 
     def refusal(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Make a refusal text where the target has no form for it."""
@@ -277,7 +282,7 @@ class Parts:
     def _block(self, block: Block, placed: Placed, path: str) -> list[Block]:
         if self.target.own_parts and self._is_own_part(block, placed):
             return [block]
-        if block["type"] != "text" and not is_everyday(block):
+        if block["type"] not in _MENDED_LATER:
             block = self._in_utf8(block, placed, path)
         if block["type"] in ANSWERS and placed.envelope["role"] != "assistant" and self.target.pairs:
             return self._unknown(f"{block['type']} in a message of role {placed.envelope['role']}", placed, path)
@@ -285,6 +290,8 @@ class Parts:
 
     def _in_utf8(self, block: Block, placed: Placed, path: str) -> Block:
         """Return a block without lone surrogates, wherever they stand."""
+        if is_everyday(block):
+            return block
         repairs: list[str] = []
         mended = mend_surrogates(block, repairs)
         if not repairs:
@@ -342,10 +349,6 @@ _FITS: Final[Mapping[str, _Fit]] = {
 
 def _is_typed(value: Any) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("type"), str) and bool(value["type"].strip("\0"))
-
-
-def _reasoning_count(placed: Placed) -> int:
-    return [block["type"] for block in placed.envelope["content"]].count("reasoning")
 
 
 def _item_id(block: Block) -> Any:

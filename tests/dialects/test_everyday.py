@@ -35,7 +35,7 @@ from langgraph_portable_checkpoint.dialects import (
 from langgraph_portable_checkpoint.dialects.export import read_messages
 from langgraph_portable_checkpoint.dialects.jsonl import MAX_DEPTH, too_deep
 from langgraph_portable_checkpoint.dialects.langchain_write import everyday_dict
-from langgraph_portable_checkpoint.dialects.media_facts import has_bytes
+from langgraph_portable_checkpoint.dialects.media_facts import settled
 from langgraph_portable_checkpoint.dialects.plain_values import is_everyday
 from langgraph_portable_checkpoint.dialects.registry import bundled_names, get_dialect
 from langgraph_portable_checkpoint.envelope.write import write_message
@@ -384,7 +384,8 @@ def test_values_nested_beyond_everyday_are_left_to_a_trial() -> None:
 @given(st.text(st.sampled_from("AbZ09+/=-_ \nü="), max_size=12))
 def test_base64_is_what_its_alphabet_and_padding_say(encoded: str) -> None:
     fits = len(encoded) % 4 == 0 and re.fullmatch("[A-Za-z0-9+/]+={0,2}", encoded) is not None
-    assert has_bytes({"type": "image", "base64": encoded}) == fits
+    found, readable = settled({"type": "image", "base64": encoded})
+    assert (readable and found.get("base64") == encoded) == fits
 
 
 def nested(depth: int, wrap: Callable[[Any], Any]) -> Any:

@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langgraph_portable_checkpoint.dialects.base import ExportOptions
 from langgraph_portable_checkpoint.dialects.export import export_messages
 from langgraph_portable_checkpoint.dialects.registry import bundled_names, get_dialect
+from tests.dialects.histories import CLAUDE, assistant, thought, user
 
 CALL = AIMessage("", tool_calls=[{"name": "f", "args": {"a": "x\ud800y"}, "id": "c"}])
 ASKED = AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "c"}])
@@ -35,3 +36,14 @@ def test_the_message_itself_is_not_changed() -> None:
     message = HumanMessage("x\ud800y")
     export_messages([message], "anthropic")
     assert message.content == "x\ud800y"
+
+
+def test_reasoning_that_is_left_out_is_told_once_and_mended_where_it_becomes_a_text() -> None:
+    history = [user("hi"), assistant(thought("x\ud800y", signature="sig"), "ok", origin=CLAUDE)]
+    assert [loss.kind for loss in export_messages(history, "mistral").report] == ["dropped"]
+    as_text = export_messages(history, "mistral", reasoning="text")
+    assert "x\ufffdy" in str(as_text.payload)
+    assert [loss.kind for loss in as_text.report] == ["downgraded", "downgraded"]
+    kept = export_messages(history, "anthropic")
+    assert "x\ufffdy" in str(kept.payload)
+    assert [loss.kind for loss in kept.report] == ["downgraded"]
