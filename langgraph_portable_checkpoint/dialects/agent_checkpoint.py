@@ -209,6 +209,7 @@ def _read(line: Line, options: ImportOptions, problems: Problems) -> Iterator[Me
     if api == MESSAGES:
         found = read_anthropic({**value, "role": value.get("role")}, path, origin=origin, problems=problems)
     else:
+        _check_results(value.get("tool_results"), path, problems)
         messages = [read_chat(one, path, origin=origin, problems=problems) for one in _chat_messages(value)]
         found = [envelope for envelope in messages if envelope is not None]
     for envelope in found:
@@ -240,6 +241,12 @@ def _is_anthropic(value: Mapping[str, Any]) -> bool:
     return bool(kinds & _ANTHROPIC_BLOCKS) or (
         value.get("provider") == "anthropic" and isinstance(content, (list, str))
     )
+
+
+def _check_results(results: Any, path: str, problems: Problems) -> None:
+    for at, result in enumerate(results if isinstance(results, list) else ()):
+        if not isinstance(result, (dict, Mapping)):
+            problems.add(f"{path} tool_results[{at}]", "is not an object")
 
 
 def _chat_messages(value: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -26,6 +26,8 @@ class AnthropicWriter:
     system: list[dict[str, Any]] = field(default_factory=list)
     messages: list[dict[str, Any]] = field(default_factory=list)
     _plain_system: bool = False
+    _programs: set[Any] = field(default_factory=set)
+    """Ids of the calls of the provider's own tools so far, which may call the client's."""
 
     def write(self, conversation: Sequence[Placed]) -> dict[str, Any]:
         """Return `system`, where there is one, and `messages`."""
@@ -83,7 +85,7 @@ class AnthropicWriter:
         text = plain_text(envelope)
         if text is not None:
             return text
-        blocks = [self._block(block, placed) for block in envelope["content"]]
+        blocks = [self._called(self._block(block, placed), placed) for block in envelope["content"]]
         if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
             only = envelope["content"][0]
             if native(only, envelope, api=API) is None:
@@ -109,6 +111,17 @@ class AnthropicWriter:
         if hint is not None:
             self._hint(written, hint, placed)
         return written
+
+    def _called(self, written: dict[str, Any], placed: Placed) -> dict[str, Any]:
+        """Return a block without a caller that is not there: a program of the provider that was left out (A13)."""
+        if written.get("type") == "server_tool_use":
+            self._programs.add(written.get("id"))
+        caller = written.get("caller")
+        program = caller.get("tool_id") if isinstance(caller, Mapping) else None
+        if program is None or program in self._programs:
+            return written
+        self.report.add("A13", "dropped", at=placed, path="content", action="the caller of a call is not there")
+        return {key: value for key, value in written.items() if key != "caller"}
 
     def _asked(self, citations: list[Any], placed: Placed) -> list[Any]:
         """Return citations as requests may hold them; what is none is left out."""
@@ -175,7 +188,7 @@ def _own_keys(block: Block, envelope: MessageEnvelope, written: Mapping[str, Any
     if not extras or origin_of(block, envelope).get("api") != API:
         return {}
     known = BLOCK_KEYS.get(written["type"], frozenset())
-    return {key: value for key, value in extras.items() if key in known and key not in written}
+    return {key: value for key, value in extras.items() if value is not None and key in known and key not in written}
 
 
 def _joined(placed: Placed) -> bool:

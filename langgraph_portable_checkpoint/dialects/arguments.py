@@ -164,16 +164,16 @@ def settled_call(block: Block) -> Block:
 
 
 def write_arguments(block: Block) -> str:
-    """Spell a call's arguments as JSON text: exactly as the provider did, where known.
+    """Spell a call's arguments as JSON text: exactly as the provider did, where known; an empty text is none at all.
 
     Raises:
         NotJsonError: They hold a value that JSON has no form for; `plain_arguments` writes them.
     """
     if "arguments" in block:
-        return block["arguments"]
+        return block["arguments"] or "{}"
     args = block.get("args")
     if isinstance(args, str):
-        return args
+        return args or "{}"
     text = _spell({} if args is None else args)
     return text if text.isascii() or is_sendable(text) else json.dumps(args, default=str)
 

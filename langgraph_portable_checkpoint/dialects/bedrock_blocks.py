@@ -270,6 +270,10 @@ _READERS: Final[Mapping[str, Callable[[Any], Block | None]]] = {
 }
 
 
+KEYS: Final = frozenset({*_READERS, "cachePoint", "guard_content"})
+"""Keys that tell what a content block is."""
+
+
 def native_block(block: Block) -> Native | None:
     """Spell one block natively; None where Converse cannot say it. Media names are the caller's."""
     writer = _WRITERS.get(block["type"])

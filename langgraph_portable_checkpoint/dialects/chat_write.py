@@ -161,8 +161,8 @@ class ChatWriter:
 
     def _is_native(self, raw: Mapping[str, Any]) -> bool:
         allowed = _NATIVE_KEYS.get(str(raw.get("type")))
-        if allowed is None:
-            return True
+        if allowed is None or (raw["type"] == "custom" and not self.host.custom_calls):
+            return False
         called = raw.get("type") in ("function", "custom")
         allowed = allowed.union(self.host.call_keys if called else self.host.part_keys)
         if "image_url" in raw and not isinstance(raw["image_url"], Mapping):

@@ -59,6 +59,7 @@ def export_messages(
         IncompatibleHistoryError: The history cannot be converted; says at which turn and what to do.
         UnsupportedPartError: A part cannot be exported and `on_unsupported_part` is "raise".
         LossyExportError: `strict` and there are losses; carries all.
+        ValueError: `turns` or `max_tokens` is negative.
 
     >>> from langchain_core.messages import HumanMessage
     >>> export_messages([HumanMessage("hi")], "openai-chat").payload
@@ -256,6 +257,8 @@ def _select(
         placed = turn_range(placed, start, stop)
     if max_tokens is None:
         return placed
+    if max_tokens < 0:
+        raise ValueError(f"max_tokens={max_tokens}: a number of tokens is not negative")
     if count_tokens is None:
         raise TypeError("max_tokens needs count_tokens=, a function that counts the tokens of some envelopes")
     return token_budget(placed, max_tokens, count_tokens=count_tokens)

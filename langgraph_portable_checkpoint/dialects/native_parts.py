@@ -9,13 +9,16 @@ ToolResultContentBlock.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..envelope.model import Block
 from .base import without_raw
-from .bedrock_blocks import block_of
+from .bedrock_blocks import KEYS, block_of
+from .google_parts import is_part
 from .media_parts import placeholder
+from .plain_values import is_plain
 from .responses_items import OUTPUTS
 from .responses_read import answer_blocks
 
@@ -63,6 +66,12 @@ def told_text(value: Any) -> str:
         return ""
     head = [value[key] for key in _TOLD[kind] if isinstance(value.get(key), str)]
     return "\n".join([*head, *_texts(parts)])
+
+
+def told_data(value: Any) -> str:
+    """Return plain data, which a tool may give instead of parts, as its JSON text; "" for a part of any API."""
+    known = not isinstance(value, Mapping) or "type" in value or is_part(value) or not value.keys().isdisjoint(KEYS)
+    return "" if known or not is_plain(value) else json.dumps(value, ensure_ascii=False)
 
 
 def _content_of(document: Mapping[str, Any]) -> list[Any]:

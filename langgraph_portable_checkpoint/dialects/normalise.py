@@ -26,6 +26,7 @@ from .pairing import Paired, pair, quoted, with_content
 from .parts import UNKNOWN_TOOL, Parts
 from .reasoning import Replay, begins_with_summary, first_change, target_model
 from .report import Placed, Report, Spot
+from .server_pairs import paired_halves
 
 OPENING: Final = "(The conversation starts with the assistant.)"
 CONTINUE: Final = "Continue."
@@ -63,6 +64,11 @@ class Traits:
         return not self.types.isdisjoint(CALL_TYPES)
 
     @property
+    def server_tools(self) -> bool:
+        """Calls or results of the provider's own tools."""
+        return "server_tool_call" in self.types or "server_tool_result" in self.types
+
+    @property
     def tool_media(self) -> bool:
         """Media in results; blocks of unknown type may turn out to be some."""
         return "tool" in self.roles and not self.types.isdisjoint(_MEDIA)
@@ -86,10 +92,12 @@ def normalise(conversation: Sequence[Placed], target: Target, *, options: Export
         paired = _without_tools(paired, report, PROFILE_LOSS.rule, "the model calls no tools")
     intact = options.prefix_intact and not ("reasoning" in has.types and begins_with_summary(conversation))
     replay = Replay(target, options, model, broken=not intact)
-    parts = Parts(target, options, report, replay, _open_turn(paired.conversation))
     placed = _map_ids(paired, target, report) if has.calls else paired.conversation
     placed = _known_roles(placed, target, report) if "other" in has.roles else placed
     changed_at = first_change(conversation, placed, target, paired.changed_at) if "reasoning" in has.types else None
+    served = target.server_tools == "pairs" and has.server_tools
+    halves = paired_halves(placed, typed_results=target.typed_results) if served else frozenset()
+    parts = Parts(target, options, report, replay, _open_turn(paired.conversation), halves)
     placed = _fit_content(placed, parts, changed_at=changed_at)
     for concerns, step in _STEPS:
         placed = step(placed, parts) if concerns(has) else placed

@@ -95,7 +95,8 @@ class OpenAIChat:
         """Describe what a host takes."""
         host = host_of(options.profile)
         media: dict[tuple[str, str], MediaRule] = {("user", kind): rule for kind, rule in host.media.items()}
-        media[("assistant", "audio")] = MediaRule(sources=frozenset({"file_id"}))
+        if "audio" in host.keys:
+            media[("assistant", "audio")] = MediaRule(sources=frozenset({"file_id"}))
         replay: Any = {"": "never", "reasoning_details": "same-model"}.get(host.reasoning, "same-provider")
         return Target(
             dialect=NAME,

@@ -115,7 +115,7 @@ def _tell_unknown_keys(placed: Placed, report: Report) -> None:
     extras = placed.envelope.get("extras")
     own = extras.get(NAME) if extras else None
     for key in own if isinstance(own, Mapping) else ():
-        if "." not in key:
+        if "." not in key and key != "finish_reason":
             action = "kept a key that the conventions do not know"
             report.add("O4", "unresolved", action=action, at=placed, path=key)
 

@@ -19,11 +19,12 @@ from .ids import NameMap
 from .jsonl import mend_surrogates
 from .links import CALL_TYPES
 from .media_parts import MediaFitter, placeholder
-from .native_parts import CONTENT_DOCUMENT, MARKERS, kind_of, neutral_form, told_text
+from .native_parts import CONTENT_DOCUMENT, MARKERS, kind_of, neutral_form, told_data, told_text
 from .pairing import with_content
 from .plain_values import is_everyday, told_as_text
 from .reasoning import Replay, open_texts, origin_of
 from .report import LossKind, Placed, Report, Spot
+from .server_pairs import Half, half_of
 
 _LONE: Final = re.compile("[\ud800-\udfff]")
 UNKNOWN_TOOL: Final = "unknown_tool"
@@ -43,12 +44,10 @@ class Parts:
     replay: Replay
     open_turn: int | None
     """The turn that the next request goes on with, if the history ends inside one."""
+    halves: frozenset[Half] = frozenset()
+    """Calls and results of server tools that stand in whole pairs, where the target takes no others."""
     names: NameMap = field(init=False)
     media: MediaFitter = field(init=False)
-    _served: set[Any] = field(init=False, default_factory=set)
-    """The ids of the server tool calls before."""
-    _halves: tuple[list[Block], set[Any]] = field(init=False, default=([], set()))
-    """The content looked at last, and the ids of its server tool calls that have a result."""
 
     def __post_init__(self) -> None:
         self.names = NameMap(self.target.tool_name)
@@ -220,27 +219,9 @@ class Parts:
             return "the target has no form for it"
         if origin.get("provider") not in self.target.providers or origin.get("api") != self.target.api:
             return f"it belongs to {origin.get('provider') or 'an unknown provider'}"
-        if mode == "pairs" and not self._is_paired(block, placed.envelope["content"]):
+        if mode == "pairs" and half_of(block, placed.envelope["content"]) not in self.halves:
             return "its other half is missing"
         return ""
-
-    def _is_paired(self, block: Block, content: list[Block]) -> bool:
-        """True if a server tool's call or result has its other half in the same message."""
-        if self._halves[0] is not content:
-            calls = [other.get("id") for other in content if other["type"] == "server_tool_call" and other.get("name")]
-            results = [other.get("tool_call_id") for other in content if self._is_whole_result(other)]
-            once = {one for one in {*calls} & {*results} if calls.count(one) == results.count(one) == 1}
-            self._halves = (content, once - self._served)
-            self._served |= once
-        return (block.get("id") if block["type"] == "server_tool_call" else block.get("tool_call_id")) in self._halves[
-            1
-        ]
-
-    def _is_whole_result(self, block: Block) -> bool:
-        if block["type"] != "server_tool_result" or self.target.typed_results is None:
-            return block["type"] == "server_tool_result"
-        word = (block.get("extras") or {}).get("block_type")
-        return isinstance(word, str) and word.endswith(self.target.typed_results)
 
     def non_standard(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Keep a block of unknown type for the API it was written for."""
@@ -269,7 +250,10 @@ class Parts:
         if "provider" not in origin and (forms := neutral_form(value)):
             return [fitted for form in forms for fitted in self._block(form, placed, path)]
         if told_text(value):
-            return self._told(told_text(value), kind, placed, path)
+            what = "document" if kind == CONTENT_DOCUMENT else "search result"
+            return self._told(told_text(value), what, kind, placed, path)
+        if data := told_data(value):
+            return self._told(data, "plain object", kind, placed, path)
         return self._unknown(kind, placed, path)
 
     def _is_own_part(self, block: Block, placed: Placed) -> bool:
@@ -299,9 +283,8 @@ class Parts:
         self.lose("broken_text", "downgraded", placed, path, action="lone surrogates became U+FFFD")
         return without_raw(mended) if block["type"] != "non_standard" else cast(Block, mended)
 
-    def _told(self, text: str, kind: str, placed: Placed, path: str) -> list[Block]:
+    def _told(self, text: str, what: str, kind: str, placed: Placed, path: str) -> list[Block]:
         self.replay.broken = True
-        what = "document" if kind == CONTENT_DOCUMENT else "search result"
         self.lose("non_standard", "downgraded", placed, path, action=f"a {what} became its text", detail=kind)
         return self.text({"type": "text", "text": text}, placed, path)
 

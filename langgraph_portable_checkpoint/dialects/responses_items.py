@@ -60,6 +60,15 @@ HOSTED: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Items of tools that the provider runs: neutral name, and the key that holds what was asked for."""
 
+WITHHELD: Final[Mapping[str, str]] = {"web_search_call": "sources"}
+"""What langchain-openai keeps of an item beside it and does not send back, since the API refused it."""
+
+NULLS: Final[Mapping[str, Mapping[str, None]]] = {
+    "code_interpreter_call": {"code": None, "outputs": None},
+    "image_generation_call": {"result": None},
+}
+"""Keys that an item must have though there is nothing to say; integrations leave them out."""
+
 NEED_ID: Final = frozenset({*HOSTED, "computer_call", "local_shell_call", "mcp_list_tools", "mcp_approval_request"}) - {
     "tool_search_call",
     "program",

@@ -168,6 +168,7 @@ def _lifted(block: Block) -> Block:
         or not isinstance(call_id_of(item), str)
     ):
         return block
+    item = {key: value for key, value in item.items() if key != "index"}  # where it stood in a stream
     call: Block = {**_call(item["type"], item), "raw": item}
     return call if well_typed(call) else block
 

@@ -16,7 +16,7 @@ from .ids import digest_id
 from .lint.openai_responses import MAX_TEXT, leads_to
 from .reasoning import origin_of
 from .report import LossKind, Placed, Report
-from .responses_items import API, CALLS, HOSTED, NAME, NEED_ID, USER_ITEMS
+from .responses_items import API, CALLS, HOSTED, NAME, NEED_ID, NULLS, USER_ITEMS, WITHHELD
 from .responses_spell import (
     NATIVE_KEYS,
     PARTS,
@@ -169,7 +169,7 @@ class ResponsesWriter:
             self.lose("R5", "dropped", placed, action="an item without the id that it needs was left out")
             return None
         if raw is not None and (kind != "server_tool_call" or raw["type"] in HOSTED):
-            item = dict(raw)
+            item = self._whole(raw, placed)
         elif kind == "non_standard":
             return dict(block["value"])
         elif kind == "reasoning":
@@ -183,6 +183,14 @@ class ResponsesWriter:
         if item.get("type") in CALLS:
             self._call_types[block.get("id")] = item["type"]
         return item
+
+    def _whole(self, raw: Mapping[str, Any], placed: Placed) -> dict[str, Any]:
+        """Return an item with the keys that it must have, and without what the API does not take back."""
+        left = WITHHELD.get(raw["type"])
+        if left is None or left not in raw:
+            return {**raw, **{key: None for key in NULLS.get(raw["type"], ()) if key not in raw}}
+        self.lose("R12", "dropped", placed, action="what the API does not take back was left out", detail=left)
+        return {key: value for key, value in raw.items() if key != left}
 
     def _asked(self, block: Block, placed: Placed, *, own: bool) -> dict[str, Any]:
         self._tell_unsaid(block, placed)
@@ -230,7 +238,7 @@ class ResponsesWriter:
         if len(blocks) > 1:
             self.lose("R7", "merged", placed, action="text parts became one text")
         for block in blocks:
-            self._tell_unsaid(block, placed)
+            self._tell_unsaid(block, placed, *(("phase",) if block is blocks[0] else ()))
         if any(block["type"] == "non_standard" for block in blocks):
             self.lose("R7", "dropped", placed, action="a part of unknown type was left out")
         text = "".join(block.get("text") or block.get("refusal") or "" for block in blocks)
@@ -257,9 +265,9 @@ class ResponsesWriter:
             return blocks[0]["text"]
         return [self._part(block, placed) for block in blocks]
 
-    def _tell_unsaid(self, block: Block, placed: Placed) -> None:
+    def _tell_unsaid(self, block: Block, placed: Placed, *said: str) -> None:
         own = self._is_own(block, placed.envelope)
-        if left := unsaid(block, *said_of(block), *(NATIVE_KEYS["function_call"] if own else ()), items=own):
+        if left := unsaid(block, *said, *said_of(block), *(NATIVE_KEYS["function_call"] if own else ()), items=own):
             self.lose("R12", "dropped", placed, action=UNSAID, detail=left)
 
     def _raw_part(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any] | None:

@@ -226,3 +226,9 @@ def test_lines_of_another_api_are_spelled_anew_for_it() -> None:
     lines = "\n".join(export_messages(import_messages(history, "anthropic").envelopes, "agent-checkpoint").lines())
     back = import_messages(lines, "agent-checkpoint").envelopes
     assert export_messages(back, "anthropic").payload == {"messages": history}
+
+
+def test_a_result_that_is_no_object_is_refused_with_its_place() -> None:
+    line = {"role": "tool", "content": None, "tool_calls": None, "tool_results": [[{"tool_call_id": "a"}]]}
+    with pytest.raises(MalformedHistoryError, match=r"line 2 tool_results\[0\].*not an object"):
+        read([{"role": "user", "content": "q", "tool_calls": None, "tool_results": None}, line])

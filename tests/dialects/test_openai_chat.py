@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from langgraph_portable_checkpoint.dialects.chat_hosts import HOSTS
 from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages, lint
 from tests.dialects import oracle_shapes
 from tests.dialects.histories import CLAUDE, OPENAI, assistant, call, message, result, system, text, user
@@ -61,6 +62,48 @@ def test_custom_tool_calls_go_back() -> None:
     envelopes = read(*history)
     assert envelopes[1]["content"][0]["args"] == {"__arg1": "SELECT 1"}
     assert write(envelopes) == history
+
+
+CUSTOM = {"id": "call_1", "type": "custom", "custom": {"name": "run", "input": "ls"}}
+
+
+@pytest.mark.parametrize("profile", [name for name, host in HOSTS.items() if host.tools])
+def test_a_custom_call_is_a_function_s_where_the_host_knows_no_other(profile: str) -> None:
+    calls = {"role": "assistant", "content": None, "tool_calls": [CUSTOM]}
+    history = read(U, calls, {"role": "tool", "tool_call_id": "call_1", "content": "ok"}, U)
+    export = export_messages(history, "openai-chat", profile=profile)
+    kind = export.payload["messages"][1]["tool_calls"][0]["type"]
+    assert kind == ("custom" if HOSTS[profile].custom_calls else "function")
+    assert ("custom" in [loss.detail for loss in export.report]) == (kind == "function")
+    assert lint(export.payload, "openai-chat", profile=profile) == []
+    given = {"messages": [U, calls]}
+    told = [finding.path for finding in lint(given, "openai-chat", profile=profile) if finding.rule == "C5"]
+    assert told == ([] if HOSTS[profile].custom_calls else ["messages[1].tool_calls[0].type"])
+
+
+@pytest.mark.parametrize("source", ["mistral", "openai-chat"])
+def test_a_call_without_a_type_is_a_function_s(source: str) -> None:
+    called = {"id": "abcdefghi", "function": {"name": "f", "arguments": '{"a":1}'}}
+    calls = {"role": "assistant", "content": "", "tool_calls": [called]}
+    history = [U, calls, {"role": "tool", "tool_call_id": "abcdefghi", "name": "f", "content": "ok"}, U]
+    export = export_messages(import_messages(history, source).envelopes, "openai-chat")
+    assert export.payload["messages"][1]["tool_calls"] == [{**called, "type": "function"}]
+    assert lint(export.payload, "openai-chat") == []
+
+
+def test_a_document_of_mistral_is_a_file_elsewhere() -> None:
+    part = {"type": "document_url", "document_url": "https://e.example/a.pdf"}
+    history = import_messages([{"role": "user", "content": [{"type": "text", "text": "x"}, part]}], "mistral").envelopes
+    export = export_messages(history, "openai-chat", profile="openrouter")
+    assert export.payload["messages"][0]["content"][1]["type"] == "file"
+    assert lint(export.payload, "openai-chat", profile="openrouter") == []
+
+
+def test_audio_by_its_id_goes_to_hosts_alone_that_know_it() -> None:
+    said = {"role": "assistant", "content": "x", "reasoning_content": "r", "audio": {"id": "audio_1"}}
+    export = export_messages(read(U, said, U), "openai-chat", profile="compatible")
+    assert lint(export.payload, "openai-chat", profile="compatible") == []
+    assert "placeholder" in [loss.kind for loss in export.report]
 
 
 def test_a_legacy_function_call_becomes_a_tool_call() -> None:

@@ -57,6 +57,7 @@ def test_attributes_of_a_span_are_read_also_as_json_text() -> None:
         ("assistant", "a"),
     ]
     assert envelopes[2]["extras"] == {"otel": {"finish_reason": "stop"}}
+    assert export_messages(envelopes, "otel").lossless
 
 
 def test_spellings_in_the_wild_are_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx
@@ -185,8 +186,78 @@ RESPONSES: dict[str, list[dict[str, Any]]] = {
             "output": "out",
         }
     ),
+    "ran": items(
+        {
+            "type": "code_interpreter_call",
+            "id": "ci_1",
+            "status": "completed",
+            "code": "1+1",
+            "container_id": "c",
+            "outputs": None,
+        }
+    ),
+    "open": items({**REASONED, "content": [{"type": "reasoning_text", "text": "hm"}]}),
+    "both": items(
+        {
+            **REASONED,
+            "summary": [{"type": "summary_text", "text": "s"}],
+            "content": [{"type": "reasoning_text", "text": "hm"}],
+        }
+    ),
+    "tools": items(
+        {
+            "type": "tool_search_call",
+            "id": "tsc_1",
+            "call_id": None,
+            "arguments": {"q": 1},
+            "execution": "server",
+            "status": "completed",
+        },
+        {
+            "type": "tool_search_output",
+            "id": "tso_1",
+            "call_id": None,
+            "tools": [],
+            "execution": "server",
+            "status": "completed",
+        },
+    ),
     "drawn": items({"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "iVBORw0KGgo="}),
 }
+
+
+def test_sources_of_a_search_are_told_where_they_stand_apart() -> None:
+    action = {"type": "search", "query": "q", "sources": [{"type": "url", "url": "https://u.example"}]}
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": action}
+    apart = export_messages([Q, from_gpt(items(search), "v1"), Z], "openai-responses", model="gpt-5")
+    assert [(loss.rule, loss.kind, loss.detail) for loss in apart.report] == [("R12", "dropped", "sources")]
+    within = export_messages([Q, from_gpt(items(search), "responses/v1"), Z], "openai-responses", model="gpt-5")
+    assert within.lossless
+    assert within.payload["input"][1]["action"] == action
+
+
+def test_the_phase_of_an_answer_goes_back_without_its_id() -> None:
+    said = {**items()[0], "phase": "final_answer"}
+    export = export_messages([Q, from_gpt([said], "v0"), Z], "openai-responses", model="gpt-5")
+    assert export.payload["input"][1] == {"role": "assistant", "content": "Hello", "phase": "final_answer"}
+    assert export.lossless
+
+
+def test_where_a_call_stood_in_a_stream_is_not_sent() -> None:
+    item = {"type": "computer_call", "id": "cu_1", "call_id": "call_1", "status": "completed"}
+    item |= {"action": {"type": "screenshot"}, "pending_safety_checks": []}
+    said = AIMessage([{**item, "index": 1}], response_metadata={"model_provider": "openai", "id": "resp_1"})
+    shot: Any = [{"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}]
+    answer = ToolMessage(shot, tool_call_id="call_1", additional_kwargs={"type": "computer_call_output"})
+    export = export_messages([Q, said, answer, Z], "openai-responses", model="gpt-5")
+    assert export.payload["input"][1] == item
+
+
+def test_what_an_item_must_say_is_null_where_its_integration_left_it_out() -> None:
+    for version in ("responses/v1", "v1"):
+        export = export_messages([Q, from_gpt(RESPONSES["ran"], version), Z], "openai-responses", model="gpt-5")
+        assert export.payload["input"][1]["outputs"] is None
+        assert oracle_shapes.breaches("openai-responses", export.payload["input"]) == []
 
 
 def from_gpt(output: list[dict[str, Any]], version: str) -> AIMessage:
@@ -269,24 +340,46 @@ def test_reasoning_that_only_aws_reads_goes_back(version: str | None) -> None:
 
 
 @pytest.mark.parametrize("version", [None, "v1"])
-def test_a_tool_of_aws_whose_result_lost_its_type_is_left_out_as_a_pair(version: str | None) -> None:
+@pytest.mark.parametrize("output", [{"json": {"x": 1}}, {"text": "[HIDDEN]"}])
+def test_a_tool_of_nova_goes_back_with_the_type_of_its_result(output: dict[str, Any], version: str | None) -> None:
     use = {"toolUse": {"toolUseId": "st1", "name": "nova_grounding", "input": {"q": 1}, "type": "server_tool_use"}}
-    answer = {"toolResult": {"toolUseId": "st1", "content": [{"json": {"x": 1}}], "type": "nova_grounding_result"}}
+    answer = {"toolResult": {"toolUseId": "st1", "content": [output], "type": "nova_grounding_result"}}
+    export = export_messages([Q, from_aws([use, answer, {"text": "a"}], version), Z], "bedrock")
+    assert export.payload["messages"][1]["content"] == [use, answer, {"text": "a"}]
+    assert export.lossless
+    assert oracle_bedrock.complaints(export.payload) == []
+
+
+@pytest.mark.parametrize("version", [None, "v1"])
+def test_a_tool_of_aws_whose_result_lost_its_type_is_left_out_as_a_pair(version: str | None) -> None:
+    use = {"toolUse": {"toolUseId": "st1", "name": "browse", "input": {"q": 1}, "type": "server_tool_use"}}
+    answer = {"toolResult": {"toolUseId": "st1", "content": [{"json": {"x": 1}}], "type": "pages"}}
     export = export_messages([Q, from_aws([use, answer, {"text": "a"}], version), Z], "bedrock")
     assert export.payload["messages"][1]["content"] == [{"text": "a"}]
     assert [(loss.rule, loss.kind) for loss in export.report] == [("B7", "dropped")] * 2
 
 
 @pytest.mark.parametrize("target", ["bedrock", "anthropic", "google", "openai-chat", "mistral"])
-def test_a_streamed_call_without_arguments_has_none(target: str) -> None:
-    call = {"type": "tool_use", "name": "now", "id": "abcdefghi", "index": 0, "input": ""}
+@pytest.mark.parametrize(
+    ("provider", "rest"),
+    [
+        ("bedrock_converse", {"input": ""}),
+        ("bedrock_converse", {}),
+        ("anthropic", {"input": {}, "partial_json": ""}),
+        ("anthropic", {"input": {}, "toolset_name": None}),
+    ],
+)
+def test_a_streamed_call_without_arguments_has_none(provider: str, rest: dict[str, Any], target: str) -> None:
+    call = {"type": "tool_use", "name": "now", "id": "abcdefghi", "index": 0, **rest}
     asked = AIMessage(
         [call],
         tool_calls=[{"name": "now", "args": {}, "id": "abcdefghi"}],
-        response_metadata={"model_provider": "bedrock_converse"},
+        response_metadata={"model_provider": provider},
     )
     export = export_messages([Q, asked, ToolMessage("12:00", tool_call_id="abcdefghi"), AIMessage("noon")], target)
+    assert lint(export.payload, target) == []
     assert "invalid_arguments" not in str(export.payload)
+    assert '"arguments": ""' not in json.dumps(export.payload)
     assert {loss.kind for loss in export.report} <= {"synthesized"}
 
 
@@ -338,7 +431,7 @@ def test_the_call_of_an_older_message_is_one(text: str) -> None:
     assert [message["role"] for message in sent] == ["user", "assistant", "tool", "assistant"]
     function = sent[1]["tool_calls"][0]["function"]
     assert function == {"name": "weather", "arguments": function["arguments"]}
-    assert function["arguments"].replace(" ", "") == text
+    assert function["arguments"].replace(" ", "") == (text or "{}")
 
 
 def test_an_imported_message_is_read_as_it_was_made() -> None:

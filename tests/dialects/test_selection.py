@@ -104,3 +104,8 @@ def test_an_export_within_a_budget() -> None:
 def test_a_budget_needs_a_counter() -> None:
     with pytest.raises(TypeError, match="count_tokens"):
         export_messages(THREE, "openai-chat", max_tokens=7)
+
+
+def test_a_negative_budget_is_refused() -> None:
+    with pytest.raises(ValueError, match="max_tokens=-1"):
+        export_messages(THREE, "openai-chat", max_tokens=-1, count_tokens=words)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langgraph_portable_checkpoint.dialects.concerns import UNKNOWN_PART
-from langgraph_portable_checkpoint.dialects.export import import_messages
+from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages
 from langgraph_portable_checkpoint.errors import MalformedHistoryError
 
 ANTHROPIC = [
@@ -75,3 +77,13 @@ def test_a_new_kind_of_block_of_the_right_provider_is_kept_and_told(named: str, 
 def test_kinds_without_a_neutral_place_that_a_dialect_knows_are_no_news() -> None:
     payload = [{"type": "mcp_list_tools", "id": "m"}, {"type": "compaction", "id": "c", "encrypted_content": "x"}]
     assert import_messages(payload, "openai-responses").report == ()
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "openai-responses", "anthropic", "google", "bedrock", "mistral"])
+def test_plain_data_that_a_tool_gave_is_told_as_its_json(target: str) -> None:
+    call = AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "abcdefghi"}])
+    found = ToolMessage([{"city": "Rome", "n": [1]}, {"type": "text", "text": "x"}], tool_call_id="abcdefghi")
+    export = export_messages([HumanMessage("q"), call, found], target)
+    assert '{"city": "Rome", "n": [1]}' in json.dumps(export.payload).replace('\\"', '"')
+    told = [loss for loss in export.report if loss.message == 2 and loss.kind == "downgraded"]
+    assert [(loss.path, loss.detail) for loss in told] == [("content[0]", "city, n")]

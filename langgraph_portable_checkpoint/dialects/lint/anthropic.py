@@ -68,8 +68,9 @@ RULES: Final = (
     ),
     Rule(
         id="A13",
-        text="server tool calls and results stand in pairs in one assistant turn, call first, of one tool",
-        source="server error, claude-code #64383",
+        text="server tool calls and results stand in pairs in one assistant turn, call first, of one tool; "
+        "the turn goes on behind results of the client's tools",
+        source="server error, claude-code #64383; Anthropic docs, programmatic tool calling",
     ),
     Rule(id="A14", text="a final assistant text does not end in spaces", source="server error"),
     Rule(id="A15", text="a final assistant message does not end in thinking", source="server error"),
@@ -104,7 +105,6 @@ class _Turn:
     role: str
     path: str
     blocks: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
-    last: bool = False
 
     def of(self, *kinds: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         return ((path, block) for path, block in self.blocks if block.get("type") in kinds)
@@ -153,8 +153,6 @@ def _turns(messages: Sequence[Any]) -> list[_Turn]:
         if not turns or turns[-1].role != role:
             turns.append(_Turn(role, f"messages[{at}]"))
         turns[-1].blocks.extend(_blocks(message.get("content"), f"messages[{at}].content"))
-    if turns:
-        turns[-1].last = True
     return turns
 
 
@@ -228,9 +226,12 @@ def _ids(turns: Sequence[_Turn]) -> Iterator[Finding]:
 
 
 def _server_pairs(turns: Sequence[_Turn]) -> Iterator[Finding]:
-    """A13: server tool calls and results in one assistant turn."""
+    """A13: server tool calls and results in one assistant turn, which goes on behind results of the client's tools."""
+    calls: dict[Any, tuple[str, str]] = {}
     for turn in turns:
-        calls: dict[Any, tuple[str, str]] = {}
+        if turn.role != "assistant" and any(block.get("type") != "tool_result" for _, block in turn.blocks):
+            yield from _unanswered(calls)
+            calls = {}
         for path, block in turn.blocks:
             kind = str(block.get("type"))
             if kind in ("server_tool_use", "mcp_tool_use"):
@@ -238,9 +239,11 @@ def _server_pairs(turns: Sequence[_Turn]) -> Iterator[Finding]:
                 calls[str(block.get("id"))] = (path, tool)
             elif kind.endswith("_tool_result"):
                 yield from _server_answer(path, kind, calls.pop(str(block.get("tool_use_id")), None))
-        if not turn.last:
-            for call_id, (path, _) in calls.items():
-                yield Finding(rule="A13", path=path, message=f"server tool call {call_id!r} has no result")
+
+
+def _unanswered(calls: Mapping[Any, tuple[str, str]]) -> Iterator[Finding]:
+    for call_id, (path, _) in calls.items():
+        yield Finding(rule="A13", path=path, message=f"server tool call {call_id!r} has no result")
 
 
 def _server_answer(path: str, kind: str, call: tuple[str, str] | None) -> Iterator[Finding]:

@@ -268,6 +268,8 @@ def _call(message: _Message, call: Mapping[str, Any], at: str) -> Iterator[Findi
     if not CHAT_NAME.accepts(body.get("name")):
         yield message.breaks("C8", f"name {body.get('name')!r:.80} does not fit", f"{at}.function.name")
     if call.get("type") == "custom":
+        if not message.host.custom_calls:
+            yield message.breaks("C5", "the host knows no custom calls", f"{at}.type")
         return
     if not isinstance(body.get("arguments"), str):
         yield message.breaks("C9", "arguments are not a text", f"{at}.function.arguments")

@@ -27,7 +27,7 @@ class _Way(NamedTuple):
 _WAYS: Final[Mapping[str, _Way]] = {
     "messages": _Way(anthropic.touches, anthropic.undo),
     "responses": _Way(openai.touches, openai.undo, openai.joined),
-    "converse": _Way(aws.touches, aws.undo),
+    "converse": _Way(aws.touches, aws.undo, aws.joined),
     "generate-content": _Way(google.touches, google.undo),
     "mistral": _Way(mistral.touches, mistral.undo),
 }

@@ -58,7 +58,7 @@ def _citation(note: Any) -> Any:
     if kind is None:
         return note
     names = (("cited_text", "cited_text"), ("title", _TITLES.get(kind, "document_title")), ("url", "url"))
-    told = {to: note[key] for key, to in names if key in note}
+    told = {to: note.get(key) for key, to in names if key in note or key == "title"}
     return {"type": kind, **told, **{key: value for key, value in extras.items() if value is not None}}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 _Block = dict[str, Any]
@@ -19,7 +19,7 @@ def touches(block: Mapping[str, Any]) -> bool:
 
 def _called_plainly(block: Mapping[str, Any]) -> bool:
     """True for a call without arguments out of a merged stream."""
-    return block.get("type") == "tool_use" and block.get("input") == ""
+    return block.get("type") == "tool_use" and not block.get("input", "")
 
 
 def undo(block: _Block) -> _Block:
@@ -33,5 +33,37 @@ def undo(block: _Block) -> _Block:
         named = {"id": block.get("id"), "name": block.get("name")}
         return {"type": "server_tool_call", **named, "args": block.get("input")}
     status = "error" if block.get("is_error") else "success"
-    told = {"tool_call_id": block["tool_use_id"], "status": status, "output": block.get("content")}
-    return {"type": "server_tool_result", **told}
+    told = {"tool_call_id": block["tool_use_id"], "status": status, "output": _parts(block.get("content"))}
+    word = {"extras": {"block_type": block[_WORD]}} if _WORD in block else {}
+    return {"type": "server_tool_result", **told, **word}
+
+
+def joined(content: list[Any]) -> Iterator[Any]:
+    """Yield content in which the results of Nova's tools have their type, which langchain-aws leaves out.
+
+    Source: Amazon Nova: results of `nova_grounding`, `nova_code_interpreter` are named for them, with `_result` behind.
+    """
+    names: dict[str, str] = {}
+    for block in content:
+        wrapped = block.get("value", block) if isinstance(block, dict) else None
+        bare: _Block = wrapped if isinstance(wrapped, dict) else {}
+        if bare.get("type") == "server_tool_use" and str(bare.get("name")).startswith("nova_"):
+            names[str(bare.get("id"))] = bare["name"]
+        elif bare.get("type") in _ANSWERS and (name := names.get(str(bare.get("tool_use_id")))):
+            block = {**bare, _WORD: f"{name}_result"}
+        yield block
+
+
+_WORD: Final = "type of the result"
+
+
+def _parts(content: Any) -> Any:
+    """Return a result's parts as the API has them: named by their key alone."""
+    if not isinstance(content, list):
+        return content
+    return [
+        {key: value for key, value in part.items() if key != "type"}
+        if isinstance(part, dict) and part.get("type") in ("json", "text")
+        else part
+        for part in content
+    ]

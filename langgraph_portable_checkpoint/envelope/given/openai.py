@@ -16,6 +16,8 @@ def touches(block: Mapping[str, Any]) -> bool:
     kind = block.get("type")
     if kind == "text":
         return "annotations" in block
+    if kind == "reasoning":
+        return "reasoning" not in block and "summary" not in block
     return kind in _SERVER or (kind == "image" and str(block.get("id")).startswith("ig_"))
 
 
@@ -26,7 +28,22 @@ def undo(block: _Block) -> _Block:
     if block["type"] == "image" and isinstance(block.get("base64"), str):
         status = {key: value for key, value in _extras(block).items() if key == "status"}
         return {"type": "image_generation_call", "id": block["id"], "result": block["base64"], **status}
-    return block
+    if block["type"] == "reasoning":
+        return {**block, "reasoning": ""}
+    return _of_search(block) if block["type"] in _SERVER else block
+
+
+def _of_search(block: _Block) -> _Block:
+    """Return the item of a search for tools, whose result is an item of its own."""
+    extras = dict(_extras(block))
+    name = extras.pop("name", None)
+    if block["type"] == "server_tool_call" and block.get("name") == "tool_search":
+        return {"type": "tool_search_call", "id": block.get("id"), "arguments": block.get("args"), **extras}
+    tools = block["output"].get("tools") if isinstance(block.get("output"), dict) else None
+    if block["type"] == "server_tool_call" or name != "tool_search" or tools is None:
+        return block
+    status = _STATUS.get(str(block.get("status")), "completed")
+    return {"type": "tool_search_output", "id": block.get("tool_call_id"), "tools": tools, "status": status, **extras}
 
 
 def _extras(block: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -83,9 +100,10 @@ def _named(answer: Mapping[str, Any], name: str) -> _Block:
     return {name: answer["output"]} if "output" in answer else {}
 
 
-def _searched(call: Mapping[str, Any], _: Mapping[str, Any]) -> _Block:
-    # sources that came with an action are refused when they are sent back
-    return {"type": "web_search_call", "action": call.get("args")}
+def _searched(call: Mapping[str, Any], answer: Mapping[str, Any]) -> _Block:
+    output = answer.get("output")
+    sources = {"sources": output["sources"]} if isinstance(output, dict) and "sources" in output else {}
+    return {"type": "web_search_call", "action": call.get("args"), **sources}  # sources are told, not sent back
 
 
 def _found_files(call: Mapping[str, Any], answer: Mapping[str, Any]) -> _Block:

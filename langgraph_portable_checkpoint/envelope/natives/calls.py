@@ -23,11 +23,11 @@ def _int64(text: str) -> int:
 
 
 def parse_arguments(arguments: Any) -> dict[str, Any] | None:
-    """Read the JSON object of a call's `arguments`; None where it is not one."""
+    """Read the JSON object of a call's `arguments`; None where it is not one. An empty text means no arguments."""
     if not isinstance(arguments, str):
         return None
     try:
-        args = json.loads(arguments, parse_int=_int64) if arguments else None
+        args = json.loads(arguments, parse_int=_int64) if arguments else {}
         if "\\u" in arguments:
             SPELLINGS[0](args).encode()  # a lone surrogate has no wire form
     except (ValueError, RecursionError):
