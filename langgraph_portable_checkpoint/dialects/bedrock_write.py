@@ -78,8 +78,8 @@ class Writer:
 
     def _block(self, block: Block, placed: Placed, path: str) -> list[Native]:
         raw = native(block, placed.envelope, api=API)
-        spelled: Native = raw if self._stays(raw, block, placed, path) else self._written(block, placed, path)
-        found = self._in_place(spelled, block, placed, path)
+        spelled = raw if self._stays(raw, block, placed, path) else self._written(block, placed, path)
+        found = None if spelled is None else self._in_place(spelled, block, placed, path)
         if found is None:
             return []
         found = self._within_limits(found, placed, path)
@@ -121,7 +121,7 @@ class Writer:
             self.report.add("B4", "downgraded", action=action, at=placed, path=path, detail=key)
         return {"text": said["text"]}
 
-    def _written(self, block: Block, placed: Placed, path: str) -> Native:
+    def _written(self, block: Block, placed: Placed, path: str) -> Native | None:
         found = block.get("value") if block["type"] == "non_standard" else native_block(block)
         if not is_native(found) or (block["type"] in _FREE and not _is_sound(found)):
             return self._unwritable(block, placed, path)
@@ -134,9 +134,13 @@ class Writer:
             found = self._cited(found, block, placed, path)
         return self._named(found, block, placed, path) if "document" in found else found
 
-    def _unwritable(self, block: Block, placed: Placed, path: str) -> Native:
+    def _unwritable(self, block: Block, placed: Placed, path: str) -> Native | None:
         value = block.get("value")
         kind = block.get("mime_type") or (kind_of(value) if is_native(value) else block["type"])
+        if block["type"] != "non_standard" and block["type"] in _FREE:  # no words that the model said itself
+            action = "left out what a tool of the model's provider was asked or gave"
+            self.report.add("B6", "dropped", action=action, at=placed, path=path, detail=kind)
+            return None
         self.report.add("B6", "unresolved", action="a text stands in for the part", at=placed, path=path, detail=kind)
         return {"text": f"[{kind}: not available here]"}
 

@@ -43,9 +43,27 @@ def pair(conversation: Sequence[Placed], target: Target, *, options: ExportOptio
     in_order = _in_order(conversation)
     if in_order is not None:
         return in_order
+    conversation = [_without_phantoms(placed, target, report) for placed in conversation]
     links = link(conversation)
     end, pending = _end_of_complete(conversation, links, target=target, options=options, report=report)
     return _Pairing(conversation, end, links, target, options, report).run(pending)
+
+
+def _without_phantoms(placed: Placed, target: Target, report: Report) -> Placed:
+    """Leave out calls of nothing, with neither name nor id nor arguments, which merged streams may leave behind."""
+    content = placed.envelope["content"]
+    kept = [at for at, block in enumerate(content) if not _is_phantom(block)]
+    if placed.envelope["role"] != "assistant" or len(kept) == len(content):
+        return placed
+    report.add(
+        target.rule("dangling_call"), "dropped", at=placed, action="a call without name, id and arguments is none"
+    )
+    spots = placed.all_spots()
+    return with_content(placed, [content[at] for at in kept], spots=[spots[at] for at in kept])
+
+
+def _is_phantom(block: Block) -> bool:
+    return block["type"] in CALL_TYPES and not (block.get("name") or block.get("id") or block.get("args"))
 
 
 def _in_order(conversation: Sequence[Placed]) -> Paired | None:

@@ -206,3 +206,12 @@ def test_linking_stays_linear() -> None:
 def test_many_calls_of_one_message_are_linked_in_order(call_id: str | None) -> None:
     history = [assistant(*[call(call_id)] * 10_000), *[result(call_id)] * 10_000]
     assert [call.result for call in link(place(history)).calls] == list(range(1, 10_001))
+
+
+def test_a_call_of_nothing_that_a_stream_left_takes_no_answer_with_it() -> None:
+    phantom = {"type": "tool_call", "name": "", "args": {}, "id": None}
+    export = export_messages([user("hi"), assistant("found it", phantom)], "openai-chat")
+    assert shape(export.payload) == [("user", "hi"), ("assistant", "found it")]
+    assert [(loss.rule, loss.kind, loss.message) for loss in export.report] == [("C1", "dropped", 1)]
+    named = {**phantom, "name": "look"}
+    assert len(export_messages([user("hi"), assistant("found it", named)], "openai-chat").payload["messages"]) < 2

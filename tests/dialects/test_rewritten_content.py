@@ -350,6 +350,22 @@ def test_a_tool_of_nova_goes_back_with_the_type_of_its_result(output: dict[str, 
     assert oracle_bedrock.complaints(export.payload) == []
 
 
+@pytest.mark.parametrize("output", [{"json": {"x": 1}}, {"text": "[HIDDEN]"}])
+def test_a_tool_of_nova_goes_back_from_a_merged_stream(output: dict[str, Any]) -> None:
+    asked = {"type": "server_tool_use", "name": "nova_grounding", "id": "st1", "index": 0, "input": ""}
+    given = {"type": "tool_result", "tool_use_id": "st1", "is_error": False, "content": "", "index": 1, **output}
+    message = AIMessage(
+        [asked, given, {"type": "text", "text": "a", "index": 2}],
+        tool_calls=[{"name": "", "args": {}, "id": None}],
+        response_metadata={"model_provider": "bedrock_converse"},
+    )
+    export = export_messages([Q, message, Z], "bedrock")
+    use = {"toolUse": {"toolUseId": "st1", "name": "nova_grounding", "input": {}, "type": "server_tool_use"}}
+    answer = {"toolResult": {"toolUseId": "st1", "content": [output], "type": "nova_grounding_result"}}
+    assert export.payload["messages"][1]["content"] == [use, answer, {"text": "a"}]
+    assert [(loss.rule, loss.kind) for loss in export.report] == [("B8", "dropped")]
+
+
 @pytest.mark.parametrize("version", [None, "v1"])
 def test_a_tool_of_aws_whose_result_lost_its_type_is_left_out_as_a_pair(version: str | None) -> None:
     use = {"toolUse": {"toolUseId": "st1", "name": "browse", "input": {"q": 1}, "type": "server_tool_use"}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -31,9 +32,13 @@ def undo(block: _Block) -> _Block:
         return {**block, "input": {}}
     if kind == "server_tool_use":
         named = {"id": block.get("id"), "name": block.get("name")}
-        return {"type": "server_tool_call", **named, "args": block.get("input")}
+        return {"type": "server_tool_call", **named, "args": _input(block.get("input"))}
     status = "error" if block.get("is_error") else "success"
-    told = {"tool_call_id": block["tool_use_id"], "status": status, "output": _parts(block.get("content"))}
+    told = {
+        "tool_call_id": block["tool_use_id"],
+        "status": status,
+        "output": _parts(block.get("content") or _streamed(block)),
+    }
     word = {"extras": {"block_type": block[_WORD]}} if _WORD in block else {}
     return {"type": "server_tool_result", **told, **word}
 
@@ -55,6 +60,19 @@ def joined(content: list[Any]) -> Iterator[Any]:
 
 
 _WORD: Final = "type of the result"
+
+
+def _input(given: Any) -> Any:
+    """Read the input of a merged stream, a text, which is empty where there is none."""
+    try:
+        return json.loads(given or "{}") if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        return given
+
+
+def _streamed(block: _Block) -> Any:
+    """Return the parts of a result that a merged stream left beside its content."""
+    return [{key: block[key]} for key in ("json", "text") if key in block] or block.get("content")
 
 
 def _parts(content: Any) -> Any:
