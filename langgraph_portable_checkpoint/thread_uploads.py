@@ -214,7 +214,8 @@ class UploadMethods:
             channel: Which channel to look into; by default the one that holds the conversation, as for `turns()`.
 
         Raises:
-            InvalidUploadError: a callable answered something else than it should. Nothing was stored.
+            InvalidUploadError: a callable answered something else than it should. The messages are left as they are;
+                uploads made before are remembered. What `upload` or `check` raise passes through, and leaves the same.
             ConflictError: the thread went on meanwhile. The new uploads are remembered, the messages left as they are.
             MediaError: the thread has no channel of that name, or it keeps changes only, as a DeltaChannel does.
             ThreadNotFoundError: there is no such thread.
@@ -223,19 +224,23 @@ class UploadMethods:
         channel = channel_of(head, channel, conversations=self._core.conversation_channels)
         elements = elements_of(head, channel)
         media = self._run(self._read(thread_id))
-        refreshed = refresh_uploads(
-            elements,
-            media.table,
-            now=datetime.now(UTC) if now is None else now,
-            fetch=lambda record: self._run(programs.fetch_blob(self._core, thread_id, media.name_of(record))),
-            upload=upload,
-            check=check,
-            account=account,
-            recheck=recheck,
-            turns=turns_of(elements),
-            hooks=self.media_hooks,
-        )
-        self._run(self._note(thread_id, media, refreshed.records))
+        made: list[MediaRecord] = []
+        try:
+            refreshed = refresh_uploads(
+                elements,
+                media.table,
+                now=datetime.now(UTC) if now is None else now,
+                fetch=lambda record: self._run(programs.fetch_blob(self._core, thread_id, media.name_of(record))),
+                upload=upload,
+                check=check,
+                account=account,
+                recheck=recheck,
+                turns=turns_of(elements),
+                made=made,
+                hooks=self.media_hooks,
+            )
+        finally:  # an upload that fails takes none with it that was made before
+            self._run(self._note(thread_id, media, made))
         self._run(self._amend(thread_id, head, channel, media.table, refreshed))
         self._run(self._note(thread_id, media, reports=_lasting(refreshed)))
         return refreshed
@@ -256,19 +261,23 @@ class UploadMethods:
         channel = channel_of(head, channel, conversations=self._core.conversation_channels)
         elements = elements_of(head, channel)
         media = await self._arun(self._read(thread_id))
-        refreshed = await arefresh_uploads(
-            elements,
-            media.table,
-            now=datetime.now(UTC) if now is None else now,
-            fetch=lambda record: self._arun(programs.fetch_blob(self._core, thread_id, media.name_of(record))),
-            upload=upload,
-            check=check,
-            account=account,
-            recheck=recheck,
-            turns=turns_of(elements),
-            hooks=self.media_hooks,
-        )
-        await self._arun(self._note(thread_id, media, refreshed.records))
+        made: list[MediaRecord] = []
+        try:
+            refreshed = await arefresh_uploads(
+                elements,
+                media.table,
+                now=datetime.now(UTC) if now is None else now,
+                fetch=lambda record: self._arun(programs.fetch_blob(self._core, thread_id, media.name_of(record))),
+                upload=upload,
+                check=check,
+                account=account,
+                recheck=recheck,
+                turns=turns_of(elements),
+                made=made,
+                hooks=self.media_hooks,
+            )
+        finally:  # an upload that fails takes none with it that was made before
+            await self._arun(self._note(thread_id, media, made))
         await self._arun(self._amend(thread_id, head, channel, media.table, refreshed))
         await self._arun(self._note(thread_id, media, reports=_lasting(refreshed)))
         return refreshed

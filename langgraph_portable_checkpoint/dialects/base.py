@@ -30,7 +30,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Any, Final, Literal, Protocol, get_args, get_origin, get_type_hints, runtime_checkable
+from typing import Any, Final, Literal, NamedTuple, Protocol, get_args, get_origin, get_type_hints, runtime_checkable
 
 from ..envelope.model import Block, MessageEnvelope
 from .beside import says_more
@@ -199,6 +199,15 @@ class Target:
         return self.rules.get(concern, concern)
 
 
+class UnreadMedium(NamedTuple):
+    """A medium that a message holds elsewhere than in a part, and that was not read: a text stands there."""
+
+    path: str
+    """Where in the message, for example "tool_calls"."""
+    detail: str
+    """What it is: mime type and size."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
     """How to export. Every field has a default that loses least and is accepted on the first request.
@@ -220,6 +229,8 @@ class ExportOptions:
         server_tools: What becomes of other providers' server-tool items: "drop", or "text" (a summary).
         resolve_media: False reads no blob; such parts become placeholders.
         load_media: Returns the bytes of a MediaRef dict; given by the caller that knows the media store.
+        unread_media: Media that messages hold elsewhere than in parts and that were not read, by the message's
+            position; each is reported. Given by the caller that read the messages.
         store: Responses: False (stateless) replays only reasoning that carries its encrypted content; True also
             reasoning that the server knows by id.
         account: Account hint of the target, compared with `Origin.account` where both are known.
@@ -240,6 +251,7 @@ class ExportOptions:
     server_tools: Literal["drop", "text"] = "drop"
     resolve_media: bool = True
     load_media: Callable[[Mapping[str, Any]], bytes] | None = None
+    unread_media: Mapping[int, tuple[UnreadMedium, ...]] = field(default_factory=dict)
     store: bool = False
     account: str | None = None
     for_next_turn: bool = True
@@ -280,7 +292,7 @@ _OPTION_TYPES: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "model": (lambda value: value is None or isinstance(value, (str, Mapping)), "a model's name or its ModelProfile"),
     "pending": (_are_ids, "a set of call ids"),
     "load_media": (lambda value: value is None or callable(value), "a function"),
-    "extra": (lambda value: isinstance(value, Mapping), "a mapping"),
+    **dict.fromkeys(("extra", "unread_media"), (lambda value: isinstance(value, Mapping), "a mapping")),
     **dict.fromkeys(("profile", "account"), _TEXT),
     **dict.fromkeys(("prefix_intact", "resolve_media", "store", "for_next_turn", "strict"), _FLAG),
 }

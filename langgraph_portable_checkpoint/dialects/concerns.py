@@ -83,6 +83,13 @@ SUMMARY: Final = DeclaredLoss(
     when="a summary is not in an export with `full=True`: all the messages that it stands for are",
 )
 """What an export of a thread may report, whatever the target."""
+UNREAD_MEDIUM: Final = DeclaredLoss(
+    rule="medium",
+    kind="unresolved",
+    when="a medium in a call's arguments, in what a provider's tool gave or beside a message's parts cannot be had, or "
+    "was not read (`resolve_media=False`): a text stands there, or nothing",
+)
+"""What an export of a thread may report, whatever the target."""
 UNKNOWN_PART: Final = DeclaredLoss(
     rule="unknown-part",
     kind="unresolved",

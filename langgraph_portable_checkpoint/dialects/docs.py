@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 
 from .base import DeclaredLoss, Dialect, ExportOptions
-from .concerns import IMPORT_LOSSES, PROFILE_LOSS, SUMMARY, normaliser_losses
+from .concerns import IMPORT_LOSSES, PROFILE_LOSS, SUMMARY, UNREAD_MEDIUM, normaliser_losses
 from .integrations import INTEGRATIONS
 from .registry import bundled_names, get_dialect
 from .report import LOSS_KINDS
@@ -112,7 +112,7 @@ def _overview(dialects: Sequence[Dialect]) -> Iterator[str]:
 def _kinds() -> Iterator[str]:
     yield "## Kinds of losses\n"
     yield from _table(("kind", "meaning"), ((f"`{kind}`", meaning) for kind, meaning in LOSS_KINDS.items()))
-    for loss in (PROFILE_LOSS, SUMMARY):
+    for loss in (PROFILE_LOSS, SUMMARY, UNREAD_MEDIUM):
         yield f"\nWhatever the target, rule `{loss.rule}`, {loss.kind}: {loss.when}."
     for loss in IMPORT_LOSSES:
         yield f"\nOn import, rule `{loss.rule}`, {loss.kind}: {loss.when}."

@@ -19,6 +19,7 @@ from ..envelope.read import read_message, read_plain
 from ..errors import DialectError, IncompatibleHistoryError, LossyExportError, MalformedHistoryError
 from .arguments import tell_invalid
 from .base import Dialect, ExportOptions, Finding, ImportOptions
+from .concerns import UNREAD_MEDIUM
 from .history_keys import settings_of
 from .jsonl import mend_surrogates
 from .normalise import normalise, nothing_left
@@ -92,7 +93,8 @@ def export_placed(
     target = dialect.target(options)
     for placed in [placed for placed in conversation if placed.index in mended] if mended else ():
         report.add(target.rule("broken_text"), "downgraded", at=placed, action="lone surrogates became U+FFFD")
-    asked = replace(options, prefix_intact=False) if mended else options
+    unread = options.unread_media and _tell_unread(conversation, options, report, neutral=target.media is None)
+    asked = replace(options, prefix_intact=False) if mended or unread else options
     fit = normalise(conversation, target, options=asked, report=report)
     payload = dialect.render(fit.conversation, options, report)
     if not target.keeps_empty and all(value == [] for value in payload.values()):
@@ -100,6 +102,19 @@ def export_placed(
     if options.strict and report.losses:
         raise LossyExportError(report.losses)
     return Export(payload=payload, report=report.losses, target=dialect.name, pending=fit.pending)
+
+
+def _tell_unread(conversation: Sequence[Placed], options: ExportOptions, report: Report, *, neutral: bool) -> bool:
+    """Report media that stand elsewhere than in parts and were not read; say whether there are any.
+
+    What a tool gave beside its content goes to neutral dialects alone.
+    """
+    found = [(placed, one) for placed in conversation for one in options.unread_media.get(placed.index or 0, ())]
+    found = [(placed, one) for placed, one in found if neutral or one.path != "artifact"]
+    for placed, (path, detail) in found:
+        action = "a medium that was not read is not there, or a text in its place"
+        report.add(UNREAD_MEDIUM.rule, UNREAD_MEDIUM.kind, action=action, at=placed, path=path, detail=detail)
+    return bool(found)
 
 
 def import_messages(

@@ -106,7 +106,7 @@ class MediaFitter:
         if not self.options.resolve_media:
             return None, "resolve_media=False reads no blob"
         if self.options.load_media is None:
-            return None, "no media store is at hand"
+            return None, "its bytes are not at hand"
         kept = {key: value for key, value in without_raw(block).items() if key not in _STUB}
         return self._readable(*settled(cast(Block, {**kept, "data": self.options.load_media(ref)})))
 

@@ -95,6 +95,8 @@ class _Refresh:
     margin: timedelta
     account: str | None
     recheck: bool
+    made: list[MediaRecord]
+    """Records of new uploads, for the caller as well."""
     fates: dict[str, Upload | MediaError | None] = field(default_factory=dict)
     """URI -> its living successor (itself when it lives), None when nobody has its bytes, or why they cannot be had."""
     records: dict[str, MediaRecord] = field(default_factory=dict)
@@ -143,6 +145,7 @@ def refresh_program(
     recheck: bool = False,
     margin: timedelta = DEFAULT_MARGIN,
     turns: Sequence[int | None] = (),
+    made: list[MediaRecord] | None = None,
 ) -> Generator[Step, Any, Refreshed]:
     """Refresh the uploads that some messages name.
 
@@ -154,6 +157,7 @@ def refresh_program(
         recheck: Ask for every URI whatever is recorded: for the retry after a request that failed naming a file.
         margin: How long a URI must still live.
         turns: The turn of each value, for the report.
+        made: Is given the record of each new upload at once, so that none is forgotten if a later one fails.
 
     Raises:
         InvalidUploadError: an answer is none, or `now` names no time zone.
@@ -161,7 +165,7 @@ def refresh_program(
     begun = checked_time("now", now)
     if begun is None:
         raise InvalidUploadError("now", now, fix="Pass datetime.now(UTC).")
-    refresh = _Refresh(table, begun, margin, checked_text("account", account), recheck)
+    refresh = _Refresh(table, begun, margin, checked_text("account", account), recheck, [] if made is None else made)
     touched: list[int] = []
     reports: list[MediaReport] = []
     for position, value in enumerate(values):
@@ -199,8 +203,9 @@ def refresh_uploads(
         table: See `refresh_program`.
         now: See `refresh_program`.
         fetch: Gives a medium's bytes, or the MediaError that says why they cannot be had now.
-        upload: Uploads them and returns the URI, or an Upload that also says when it expires. What it raises passes
-            through, and nothing is rewritten; the same goes for `check`.
+        upload: Uploads them and returns the URI, or an Upload that also says when it expires; `account` and the time
+            of an Upload that has none are those of the refresh. What it raises passes through, and nothing is
+            rewritten; the same goes for `check`.
         check: Says whether a URI still works; without it, one of unknown expiry is taken to work.
         hooks: `on_expired` hears of every part that was rewritten, `on_missing` of every one that was left.
         **options: See `refresh_program`.
@@ -331,8 +336,10 @@ def _fate(refresh: _Refresh, found: Reference) -> Generator[Step, Any, Upload | 
     if isinstance(data, MediaError):
         return data
     answer = yield UploadAgain(data, record)
-    fresh = answered_upload(answer, lambda uri: Upload(uri=uri, account=refresh.account, uploaded_at=refresh.now))
+    fresh = answered_upload(answer, lambda uri: Upload(uri=uri))
+    fresh = replace(fresh, account=fresh.account or refresh.account, uploaded_at=fresh.uploaded_at or refresh.now)
     refresh.records[record.sha256] = record.with_upload(fresh)
+    refresh.made.append(refresh.records[record.sha256])
     return fresh
 
 

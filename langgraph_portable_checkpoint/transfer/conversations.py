@@ -1,6 +1,6 @@
 """The conversation of a thread, from any checkpointer or compiled graph, through their public methods.
 
-From our own saver everyday messages come as the envelopes that are stored; without media, so do those that have some.
+From our own saver everyday messages come as the envelopes that are stored.
 """
 
 from __future__ import annotations
@@ -13,21 +13,18 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from ..dialects.base import UnreadMedium
 from ..dialects.links import CALL_TYPES
 from ..dialects.responses_read import lift_items
-from ..envelope.model import Block, MessageEnvelope
-from ..envelope.read import read_message
-from ..envelope.turn_model import TurnMessage
+from ..envelope.model import MessageEnvelope
 from ..errors import IncompatibleHistoryError, ThreadNotFoundError
-from ..media.holes import Hole
-from ..media.stand_ins import stood_for
 from ..saver import PortableRedisSaver
-from ..storage.programs import reading
 from ..storage.programs.spoken import spoken_at
 from .absent import absent, what_is_absent
 from .recovering import Recovered, Recovering
 from .steps import Ask, Moves, Run, drive
 from .unfinished import finished_tasks, results, waits
+from .unread_media import referring, take_unread
 
 Messages = list[BaseMessage | MessageEnvelope]
 
@@ -36,12 +33,14 @@ Messages = list[BaseMessage | MessageEnvelope]
 class Found:
     """A conversation and the calls in it that wait for a human.
 
-    `left_out` names summaries whose messages are there in their place. `as_seen` is False where the messages are not
-    those of one state, so that no model has seen them so.
+    `unread` has the media that messages hold elsewhere than in parts and that were not read, by position. `left_out`
+    names summaries whose messages are there in their place. `as_seen` is False where the messages are not those of one
+    state, so that no model has seen them so.
     """
 
     messages: Messages
     pending: frozenset[str]
+    unread: Mapping[int, tuple[UnreadMedium, ...]]
     left_out: tuple[str, ...] = ()
     as_seen: bool = True
 
@@ -92,7 +91,8 @@ def conversation(
     """
     read: _Read = _read
     if isinstance(_saver_of(source), PortableRedisSaver):
-        read = _read_without_media if not read_media else _read_spoken if _saver_of(source) is source else _read_state
+        read = _read_without_media if not read_media else _read_spoken if _saver_of(source) is source else _read
+    read = _told(read, read_media=read_media)
     try:
         head = yield from read(source, config, channel)
     except ThreadNotFoundError:
@@ -100,11 +100,31 @@ def conversation(
     answered = {_field(message, "tool_call_id") for message in head.results}
     open_calls = _open_calls(head.messages) if head.waits else ()
     pending = frozenset(call for call in open_calls if call and call not in answered)
-    if not full:
-        return Found([*head.messages, *head.results], pending)
-    recovered = yield from _recovered(source, head, channel, read)
+    recovered = Recovered(head.messages, ())
+    if full:
+        recovered = yield from _recovered(source, head, channel, read)
     as_seen = len(recovered.messages) == len(head.messages) and not recovered.left_out
-    return Found([*recovered.messages, *head.results], pending, recovered.left_out, as_seen)
+    messages = [*recovered.messages, *head.results]
+    return Found(messages, pending, take_unread(messages), recovered.left_out, as_seen)
+
+
+def _told(read: _Read, *, read_media: bool) -> _Read:
+    """Return the same read with references for media that were not read, where the checkpointer is ours."""
+
+    def told(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Snapshot]:
+        found: _Snapshot = yield from read(source, config, channel)
+        names = _unread_in(_saver_of(source), config, read_media=read_media)
+        return replace(found, messages=referring(found.messages, names), results=referring(found.results, names))
+
+    return told
+
+
+def _unread_in(saver: Any, config: RunnableConfig, *, read_media: bool) -> Set[bytes] | None:
+    """Name the media of a thread that could not be read; None where none was to be."""
+    if not isinstance(saver, PortableRedisSaver):
+        return frozenset()
+    view = saver._core.views.get(config["configurable"]["thread_id"])
+    return (view.lost.keys() if view is not None else frozenset()) if read_media else None
 
 
 def _saver_of(source: Any) -> Any:
@@ -156,14 +176,7 @@ def _read_spoken(source: Any, config: RunnableConfig, channel: str | None) -> Mo
     kind = type(source)
     ours = kind.get_tuple is PortableRedisSaver.get_tuple and kind.aget_tuple is PortableRedisSaver.aget_tuple
     found = (yield from _spoken(source, config, channel, media=True)) if ours else None
-    return found if found is not None and found.whole else (yield from _read_state(source, config, channel))
-
-
-def _read_state(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Snapshot]:
-    """Read from a graph whose checkpointer is ours, or from the checkpointer as from any other."""
-    read = yield from _read(source, config, channel)
-    messages = yield from _with_lost_media(source, config, read.messages, channel=channel)
-    return replace(read, messages=messages, results=[_referring(message) for message in read.results])
+    return found if found is not None and found.whole else (yield from _read(source, config, channel))
 
 
 def _spoken(
@@ -197,75 +210,13 @@ def _stands_at_breakpoint(graph: Any, upcoming: Sequence[str]) -> bool:
 
 
 def _read_without_media(source: Any, config: RunnableConfig, channel: str | None) -> Moves[_Snapshot]:
-    """Read messages as they are stored; where they are no stored list (a delta channel), with texts for media."""
-    named = config["configurable"]
-    saver = _saver_of(source)
-    found = yield from _spoken(saver, config, channel, media=False)
-    if source is saver and found is not None and found.whole:
+    """Read messages with texts in the place of media."""
+    found = None
+    if _saver_of(source) is source:
+        found = yield from _spoken(source, config, channel, media=False)
+    if found is not None and found.whole:
         return found
-    told = yield from _read(source, {"configurable": {**named, "media": "none"}}, channel)
-    told = replace(told, results=[_referring(message) for message in told.results])
-    if found is not None and len(found.messages) == len(told.messages):
-        return replace(told, messages=found.messages)
-    return replace(told, messages=[_referring(message) for message in told.messages])
-
-
-def _referring(
-    message: BaseMessage | MessageEnvelope, names: Set[bytes] | None = None
-) -> BaseMessage | MessageEnvelope:
-    """Turn texts that stand for media, or for those of these names, into references, which an export tells of."""
-    stood = {} if isinstance(message, dict) else stood_for(message.__dict__)
-    told = {text: hole for text, hole in stood.items() if names is None or hole.ref in names}
-    if not told or isinstance(message, dict):
-        return message
-    envelope = read_message(message)
-    blocks = [_reference_of(block, told) for block in envelope["content"]]
-    same = all(new is old for new, old in zip(blocks, envelope["content"], strict=True))
-    return message if same else {**envelope, "content": blocks}
-
-
-def _reference_of(block: Block, told: Mapping[str, Hole]) -> Block:
-    hole = told.get(block["text"]) if block["type"] == "text" else None
-    if hole is None:
-        return block
-    family = (hole.mime_type or "").partition("/")[0]
-    kind = family if family in ("image", "audio", "video") else "file"
-    media = {"ref": hole.ref, "mime_type": hole.mime_type, "size_bytes": hole.size_bytes}
-    return cast(Block, {"type": kind, "mime_type": hole.mime_type, "media": media})
-
-
-def _with_lost_media(
-    source: Any, config: RunnableConfig, messages: Messages, *, channel: str | None
-) -> Moves[Messages]:
-    """Give messages whose media could not be read as they are stored, so that the export tells what is missing.
-
-    Where the conversation is no stored list (a delta channel), they are found by the texts of a read without media.
-    """
-    named, saver = config["configurable"], _saver_of(source)
-    view = saver._core.views.get(named["thread_id"])
-    if view is None or not view.lost or not messages:
-        return messages
-    program = reading.conversation(saver._core, named["thread_id"], named["checkpoint_ns"], named.get("checkpoint_id"))
-    found = yield Run(saver, program)
-    if found is not None and [message.id for message in found.messages] == [_field(each, "id") for each in messages]:
-        lost = {at for at, said in enumerate(found.messages) if not view.lost.keys().isdisjoint(_media_of(found, said))}
-        stored = {at: _stored_of(found, found.messages[at]) for at in lost}
-        return [stored.get(at, message) for at, message in enumerate(messages)]
-    told = (yield from _read(source, {"configurable": {**named, "media": "none"}}, channel)).messages
-    referring = [_referring(message, view.lost.keys()) for message in told]
-    if len(told) != len(messages):
-        return messages
-    return [
-        each if each is not text else message for each, text, message in zip(referring, told, messages, strict=True)
-    ]
-
-
-def _media_of(found: reading.Conversation, said: TurnMessage) -> tuple[bytes, ...]:
-    return found.decoder.open(said.ref).media
-
-
-def _stored_of(found: reading.Conversation, said: TurnMessage) -> MessageEnvelope:
-    return reading.envelope_of(found.decoder, said.ref, said.id, media=False)
+    return (yield from _read(source, {"configurable": {**config["configurable"], "media": "none"}}, channel))
 
 
 class _NoChannelError(IncompatibleHistoryError):

@@ -86,6 +86,8 @@ def _exported(
     read_media = options.get("resolve_media") is not False
     found = yield from conversation(source, config, channel, full=full, read_media=read_media)
     options = {**options, "pending": frozenset(options.get("pending", ())) | found.pending}
+    if found.unread:
+        options["unread_media"] = found.unread
     if not found.as_seen:
         options["prefix_intact"] = False
     made = yield Compute(lambda: _written(found, to, options))

@@ -253,6 +253,52 @@ def test_an_expired_upload_is_renewed_from_the_bytes_that_were_kept(keeper: Any,
     assert len(sent) == 1
 
 
+def test_an_upload_that_fails_takes_none_with_it_that_was_made_before(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    put(calls, saver, [HumanMessage([*refers(URI), *refers(URI + "b")], id="q0")])
+    for uri, data in ((URI, ONE), (URI + "b", TWO)):
+        calls.run(saver, "record_upload", "t", uri, data=data, mime_type="audio/wav", expires_at=NOW)
+    sent: list[bytes] = []
+
+    def upload(data: bytes, _: MediaRecord) -> str:
+        if len(sent) == 1:
+            raise RuntimeError("too many requests")
+        sent.append(data)
+        return f"{URI}new{len(sent)}"
+
+    with pytest.raises(RuntimeError, match="too many requests"):
+        calls.run(saver, "refresh_uploads", "t", upload=upload, now=NOW)
+    assert [part["url"] for part in said_first(calls, saver)] == [URI, URI + "b"]
+    renew = calls.run(saver, "refresh_uploads", "t", upload=lambda data, _: sent.append(data) or URI + "last", now=NOW)
+    assert sent == [ONE, TWO]
+    assert [report.new_uri for report in renew.reports] == [URI + "new1", URI + "last"]
+    assert [part["url"] for part in said_first(calls, saver)] == [URI + "new1", URI + "last"]
+
+
+def said_first(calls: Calls, saver: Any) -> Any:
+    head = calls.get_tuple(saver, config("t"))
+    assert head is not None
+    return head.checkpoint["channel_values"]["messages"][0].content
+
+
+def test_an_upload_is_of_the_account_that_it_was_made_for(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    put(calls, saver, [HumanMessage(refers(URI), id="q0")])
+    later = NOW + timedelta(days=2)
+    calls.run(saver, "record_upload", "t", URI, data=ONE, mime_type="audio/wav", expires_at=later, account="one")
+    made: list[str] = []
+
+    def upload(_: bytes, record: MediaRecord) -> Upload:
+        made.append(f"{URI}{len(made)}")
+        return Upload(uri=made[-1], expires_at=later)
+
+    for account in ("one", "two", "one", "two"):
+        calls.run(saver, "refresh_uploads", "t", upload=upload, now=NOW, account=account)
+    [record] = calls.run(saver, "media_table", "t")
+    assert [(known.uri, known.account) for known in record.uploads] == [(URI, "one"), (made[0], "two")]
+    assert said_first(calls, saver)[0]["url"] == made[0]
+
+
 def test_bytes_of_an_upload_that_the_thread_has_are_not_kept_twice(make_saver: SaverFactory, calls: Calls) -> None:
     saver = make_saver()
     put(calls, saver, [HumanMessage([part(ONE), *refers(URI)], id="q0")])

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.channels import DeltaChannel
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 
-from langgraph_portable_checkpoint import PortableRedisSaver, export_thread
+from langgraph_portable_checkpoint import PortableRedisSaver, export_thread, lint
 from langgraph_portable_checkpoint.errors import LossyExportError
 from tests.cli.conftest import Cli
 from tests.cli.conftest import cli as cli
@@ -86,3 +87,95 @@ def test_commands_that_write_files_of_threads_tell_of_media_that_they_do_not_hol
         assert PLACEHOLDER not in (tmp_path / file).read_text()
         assert GONE in (tmp_path / file).read_text()
         assert "AC5" in ran.err
+
+
+PICTURE = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20).decode()
+SOUND = b"RIFF\x00\x10\x00\x00WAVEfmt " + bytes(range(256)) * 20
+OPENAI: Any = {"model_provider": "openai", "model_name": "gpt-5", "id": "resp_1"}
+SAID = {"type": "text", "text": "x", "id": "msg_1"}
+CODE = {"type": "code_interpreter_call", "id": "ci_1", "code": "x", "container_id": "c", "status": "completed"}
+DRAWN = {"type": "image_generation_call", "id": "ig_1", "result": PICTURE, "status": "completed"}
+URL = f"data:image/png;base64,{PICTURE}"
+SOURCE = {"type": "base64", "media_type": "image/png", "data": PICTURE}
+ASKED = {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "shot", "input": {}, "server_name": "s"}
+SHOWN = {"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "is_error": False}
+ELSEWHERE: dict[str, tuple[str, list[Any]]] = {
+    "an item": ("openai-responses", [AIMessage([DRAWN, SAID], response_metadata=OPENAI)]),
+    "an output of code": (
+        "openai-responses",
+        [AIMessage([{**CODE, "outputs": [{"type": "image", "url": URL}]}, SAID], response_metadata=OPENAI)],
+    ),
+    "arguments": (
+        "anthropic",
+        [
+            AIMessage("", tool_calls=[{"name": "upload", "args": {"file": PICTURE}, "id": "c"}]),
+            ToolMessage("ok", tool_call_id="c"),
+            AIMessage("done"),
+        ],
+    ),
+    "a result of a server's tool": (
+        "anthropic",
+        [
+            AIMessage(
+                [ASKED, {**SHOWN, "content": [{"type": "image", "source": SOURCE}]}, {"type": "text", "text": "x"}],
+                response_metadata={"model_provider": "anthropic"},
+            )
+        ],
+    ),
+    "spoken by Gemini": (
+        "google",
+        [AIMessage("", additional_kwargs={"audio": SOUND}, response_metadata={"model_provider": "google_genai"})],
+    ),
+    "spoken by GPT": (
+        "openai-chat",
+        [
+            AIMessage(
+                "",
+                additional_kwargs={"audio": {"id": "audio_1", "data": base64.b64encode(SOUND).decode()}},
+                response_metadata={"model_provider": "openai"},
+            )
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "not read"])
+@pytest.mark.parametrize("place", ELSEWHERE)
+def test_a_medium_that_stands_in_no_part_is_told_too(server: Room, tmp_path: Path, place: str, gone: bool) -> None:
+    own, said = ELSEWHERE[place]
+    folder = tmp_path / "media"
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix, media_store=folder) as saver:
+        graph(saver, Plain).invoke({"messages": [HumanMessage("q"), *said, HumanMessage("z")]}, CONFIG)
+        (medium,) = saver.media_table("t")
+        if gone:
+            saver.media_store.delete(str(medium.ref))
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix, media_store=folder) as saver:
+        for target in (own, "otel", "langchain"):
+            for source in (saver, graph(saver, Plain)):
+                export = export_thread(source, "t", target, resolve_media=gone)
+                assert [loss.message for loss in export.report if loss.kind == "unresolved"] == [1]
+                assert not any(
+                    empty in json.dumps(export.payload) for empty in ('"data": ""', '"url": ""', '"file": null')
+                )
+                assert lint(export.payload, target) == []
+                with pytest.raises(LossyExportError):
+                    export_thread(source, "t", target, resolve_media=gone, strict=True)
+
+
+def test_what_a_tool_gave_beside_its_content_is_told_where_it_would_be(server: Room, tmp_path: Path) -> None:
+    call = {"name": "draw", "args": {}, "id": "c"}
+    drawn = ToolMessage("drawn", tool_call_id="c", artifact={"image": SOUND})
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix, media_store=tmp_path / "media") as saver:
+        said = [HumanMessage("q"), AIMessage("", tool_calls=[call]), drawn]
+        graph(saver, Plain).invoke({"messages": said}, CONFIG)
+        assert export_thread(saver, "t", "anthropic", resolve_media=False).lossless
+        export = export_thread(saver, "t", "langchain", resolve_media=False)
+        assert [(loss.message, loss.path) for loss in export.report if loss.kind == "unresolved"] == [(2, "artifact")]
+
+
+def test_losses_of_messages_that_are_not_chosen_are_not_told(server: Room, tmp_path: Path) -> None:
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix, media_store=tmp_path / "media") as saver:
+        _, said = ELSEWHERE["arguments"]
+        graph(saver, Plain).invoke({"messages": [HumanMessage("q"), *said, HumanMessage("z")]}, CONFIG)
+        assert len(export_thread(saver, "t", "anthropic", resolve_media=False).report) == 1
+        assert export_thread(saver, "t", "anthropic", resolve_media=False, turns=1).lossless

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import BaseMessage
 
@@ -21,7 +21,6 @@ from ..view import ThreadView
 from .anew import beginning_anew
 from .core import Core, fetch_missing, open_record, read_record
 from .read import read_found
-from .reading import envelope_of
 
 Spoken = list[BaseMessage | MessageEnvelope]
 
@@ -54,8 +53,8 @@ def spoken_at(
 
     Args:
         channel: The channel of the conversation; None: "messages", else the first list of messages.
-        media: Whether to read media. Messages that have some which are not read, or cannot be, come as the envelopes
-            that are stored, which name them.
+        media: Whether to read media. Messages that have some which are not read, or cannot be, come with texts that
+            stand for them.
     """
     answer = yield from read_found(core, thread_id, ns, checkpoint_id)
     if answer is None:
@@ -121,20 +120,13 @@ class _Reading:
         return found
 
     def _message(self, opened: Opened, entry: Entry) -> BaseMessage | MessageEnvelope | None:
-        if opened.kind == MESSAGE and self._lacks_media(opened):
-            envelope = envelope_of(self.decoder, entry.refs[0], id_of(opened, entry.wire), media=False)
-            if envelope["id"] is None:
-                del envelope["id"]
-            return envelope
+        if opened.kind == MESSAGE and opened.media and not self.media:
+            return cast(BaseMessage, self.decoder.without_media(entry))
         read = _read_again(opened, id_of(opened, entry.wire)) if opened.kind == MESSAGE else None
         if read is not None:
             return read
         message = self.decoder.value(entry)
         return message if isinstance(message, BaseMessage) else None
-
-    def _lacks_media(self, opened: Opened) -> bool:
-        """Tell whether a message has media that are not to be read, or cannot be."""
-        return bool(opened.media) and (not self.media or not self.decoder.lost.keys().isdisjoint(opened.media))
 
 
 def _read_again(opened: Opened, message_id: str | None) -> MessageEnvelope | None:
