@@ -330,7 +330,7 @@ def _is_tool(fields: Mapping[str, Any], body: str) -> bool:
 
 def _write_call(block: Block) -> Part:
     call: dict[str, Any] = {"name": block.get("name") or "", "args": block.get("args") or {}}
-    return {"functionCall": call | ({"id": block["id"]} if block.get("id") else {})}
+    return {"functionCall": call | ({"id": block["id"]} if block.get("id") and not is_made_id(block["id"]) else {})}
 
 
 _WRITERS: Final[Mapping[str, Callable[[Block], Part | None]]] = {
@@ -345,6 +345,19 @@ _WRITERS: Final[Mapping[str, Callable[[Block], Part | None]]] = {
     "server_tool_call": _write_server_call,
     "server_tool_result": _write_server_result,
 }
+
+
+_MADE_ID: Final = re.compile(r"gemini_\d+_\d+")
+
+
+def made_id(content: int, call: int) -> str:
+    """Make an id of a call that Gemini gave none, by where it stands: its result is told by it outside of Gemini."""
+    return f"gemini_{content}_{call}"
+
+
+def is_made_id(call_id: Any) -> bool:
+    """True for an id that `made_id` made, which goes back to Gemini no more than it came from there."""
+    return isinstance(call_id, str) and _MADE_ID.fullmatch(call_id) is not None
 
 
 def is_part(value: Any) -> bool:

@@ -16,7 +16,7 @@ from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
 from .base import ImportOptions
 from .chat_read import tell_other_answers
 from .google_cli import contents_of, is_recording
-from .google_parts import Part, answer_blocks, block_of, camel_keys
+from .google_parts import Part, answer_blocks, block_of, camel, camel_keys, made_id
 from .google_sources import SOURCES, cite
 from .jsonl import MAX_DEPTH, BadLine, Line, read_lines, too_deep
 from .long_integers import with_text_arguments
@@ -25,8 +25,6 @@ from .report import Report
 
 NAME: Final = "google"
 API: Final = "generate-content"
-MADE_ID: Final = "gemini_"
-"""How the ids begin that calls without one get."""
 PROVIDERS: Final = {"gemini": "google", "vertex": "google-vertex"}
 
 
@@ -248,7 +246,7 @@ class Reader:
         blocks = [block_of(part) for part in parts]
         calls = [block for block in blocks if block["type"] in ("tool_call", "invalid_tool_call")]
         for index, call in enumerate(calls):
-            call.setdefault("id", f"{MADE_ID}{number}_{index}")
+            call.setdefault("id", made_id(number, index))
         self.open = calls
         envelope = self._envelope("assistant", blocks, raw_content=content)
         if not facts:
@@ -299,6 +297,9 @@ class Reader:
         rest = {key: value for key, value in answer.items() if key not in ("id", "name", "response", "parts")}
         if isinstance(response, (dict, Mapping)) and not _is_plain(response):
             rest["response"] = response
+        if len(alone["parts"][0]) > 1:
+            (part,) = alone["parts"]
+            rest["beside"] = {key: value for key, value in part.items() if camel(key) != "functionResponse"}
         if rest:
             envelope.setdefault("extras", {}).setdefault(NAME, {}).update(rest)
         return envelope

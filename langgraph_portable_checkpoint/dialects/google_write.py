@@ -19,8 +19,8 @@ from ..envelope.model import Block, MessageEnvelope
 from ..errors import IncompatibleHistoryError
 from .base import ExportOptions, Target, blocks_of
 from .beside import MEDIA_PARTS, UNSAID, unsaid
-from .google_parts import Part, answer_text, camel_keys, is_part, native_part
-from .google_read import API, MADE_ID, NAME
+from .google_parts import Part, answer_text, camel_keys, is_made_id, is_part, native_part
+from .google_read import API, NAME
 from .google_sources import SOURCES
 from .lint.google import PART_FIELDS, check_part
 from .media_parts import placeholder
@@ -266,12 +266,15 @@ class Writer:
         response = kept.get("response")
         same = isinstance(response, Mapping) and answer_text(response) == text
         found = {"name": self._tool_name(envelope), "response": response if same else {key: text}}
-        if not self.vertex and envelope.get("tool_call_id"):
-            found["id"] = str(envelope["tool_call_id"])
+        call_id = envelope.get("tool_call_id")
+        if call_id and not self.vertex and not is_made_id(call_id):
+            found["id"] = str(call_id)
         found |= {key: kept[key] for key in ("willContinue", "scheduling") if key in kept}
         if media:
             found["parts"] = media
-        return [{"functionResponse": found}]
+        part = {"functionResponse": found}
+        beside = kept.get("beside")
+        return [{**beside, **part} if isinstance(beside, Mapping) and _is_sound({**beside, **part}, placed) else part]
 
     def _told(self, placed: Placed) -> tuple[str, list[Part]]:
         """What a result says, and its media; what stands in for media is said."""
@@ -322,7 +325,7 @@ def _is_answer(part: Part, placed: Placed) -> bool:
 def _names_call(answer: Mapping[str, Any], call_id: str | None) -> bool:
     """True where a result names its call, or none; a call without an id has one that was made for it."""
     named = answer.get("id")
-    return named is None or named == call_id or (isinstance(named, str) and str(call_id).startswith(MADE_ID))
+    return named is None or named == call_id or (isinstance(named, str) and is_made_id(call_id))
 
 
 def _join_run(contents: list[dict[str, Any]], *, whole: bool) -> None:

@@ -17,9 +17,10 @@ from ..envelope.model import Block, MessageEnvelope
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
 from .lint.otel import RULES, lint_otel
 from .otel_read import API, LISTS, NAME, READERS, messages, read_message
-from .otel_write import PREFIX, write_message
+from .otel_write import PREFIX, write_message, write_part
 from .plain_values import is_everyday, plain_or_told
 from .problems import Problems
+from .raw_facts import untold
 from .report import Placed, Report
 from .responses_items import API as RESPONSES
 
@@ -57,6 +58,9 @@ class OTel:
             "they are told, but cannot go back from here",
         ),
         DeclaredLoss(
+            rule="O3", kind="dropped", when="what only a provider's own form of a part says: a hint, an inner id"
+        ),
+        DeclaredLoss(
             rule="O4", kind="unresolved", when="a key of a message that the conventions do not know; it stays"
         ),
     )
@@ -75,6 +79,9 @@ class OTel:
                     report.add(
                         "O3", "downgraded", action=action, at=placed, path=placed.part(at)[1], detail=block["type"]
                     )
+                elif "raw" in block and (left := untold(block, write_part(block))):
+                    action = "what only a provider's own form of a part says was left out"
+                    report.add("O3", "dropped", action=action, at=placed, path=placed.part(at)[1], detail=left)
             _tell_unknown_keys(placed, report)
             message = write_message(placed.envelope)
             if not is_everyday(message):

@@ -37,7 +37,7 @@ def write_message(envelope: MessageEnvelope) -> dict[str, Any]:
     """Spell one envelope as a message; the same envelope comes back from it."""
     role = envelope["role"]
     message: dict[str, Any] = {"role": envelope.get("role_detail") or role if role == "other" else role}
-    parts = [_write_part(block) for block in envelope["content"]]
+    parts = [write_part(block) for block in envelope["content"]]
     message["parts"] = [_answer(envelope, parts)] if role == "tool" else parts
     if envelope.get("name") is not None:
         message["name"] = envelope["name"]
@@ -91,7 +91,8 @@ def _is_spelled_json(block: Block) -> bool:
     )
 
 
-def _write_part(block: Block) -> Part:
+def write_part(block: Block) -> Part:
+    """Spell one block as a part."""
     writer = _WRITERS.get(block["type"], _write_other)
     part, used = writer(block)
     rest = {

@@ -51,6 +51,7 @@ EXPORTS: dict[tuple[str, str, str], Case] = {
     ("google", "G14", "downgraded"): Case(
         (user({**image(), "raw": {"inlineData": {"mimeType": 5, "data": "%"}}, "origin": GEMINI_2}),)
     ),
+    ("otel", "O3", "dropped"): Case((message("user", text("hi", raw={"type": "text", "text": "hi", "hint": "warm"})),)),
     ("otel", "O4", "unresolved"): Case((message("user", text("hi"), extras={"otel": {"index": 1}}),)),
     ("otel", "O3", "downgraded"): Case((user("hi"), assistant({**call("c1"), "args": {"x": float("nan")}}))),
     ("langchain", "L1", "downgraded"): Case((user("hi"), assistant({**call("c1"), "args": {"x": float("nan")}}))),

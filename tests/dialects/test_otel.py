@@ -235,3 +235,32 @@ def test_keys_of_somebody_else_take_no_place_of_ours() -> None:
     assert message["role"] == "user"
     (back,) = import_messages({"messages": [message]}, "otel").envelopes
     assert back["extras"] == extras
+
+
+def test_what_only_a_provider_s_own_form_says_is_told() -> None:
+    chunk = {
+        "type": "thinking",
+        "thinking": [{"type": "text", "text": "t"}, {"type": "reference", "reference_ids": [7]}],
+    }
+    detail = {"type": "reasoning.text", "text": "t", "id": "r-9", "format": "anthropic-claude-v1"}
+    source = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
+    document = {"type": "document", "source": source, "citations": {"enabled": True}}
+    asked = {"role": "user", "content": "q"}
+    cases: list[tuple[str, list[Any], str]] = [
+        ("mistral", [asked, {"role": "assistant", "content": [chunk, {"type": "text", "text": "a"}]}], "reference_ids"),
+        ("openai-chat", [asked, {"role": "assistant", "content": "a", "reasoning_details": [detail]}], "id"),
+        ("anthropic", [{"role": "user", "content": [document, {"type": "text", "text": "q"}]}], "enabled"),
+    ]
+    for dialect, history, key in cases:
+        export = export_messages(import_messages(history, dialect).envelopes, "otel")
+        assert [(loss.rule, loss.kind, loss.detail) for loss in export.report] == [("O3", "dropped", key)], dialect
+
+
+def test_an_id_that_was_made_for_a_call_of_gemini_s_does_not_go_back_to_it() -> None:
+    called = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}
+    answer = {"functionResponse": {"name": "f", "response": {"output": "r"}}, "partMetadata": {"k": "v"}}
+    history = [{"role": "user", "parts": [{"text": "q"}]}, called, {"role": "user", "parts": [answer]}]
+    told = export_messages(import_messages({"contents": history}, "google").envelopes, "otel")
+    back = export_messages(import_messages(told.payload, "otel").envelopes, "google", model="gemini-2.5-pro")
+    assert back.payload["contents"] == history
+    assert told.lossless
