@@ -51,7 +51,7 @@ def read_origin(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Read a message's response metadata as an origin; keys that are not known are left out."""
     if not metadata:
         return {}
-    word = _first(metadata, ("model_provider",))
+    word = _first(metadata, ("model_provider",)) or _guessed(metadata)
     origin = {
         "provider": _PROVIDERS.get(word, word) if word else None,
         "model": _first(metadata, _MODEL_KEYS),
@@ -59,6 +59,24 @@ def read_origin(metadata: Mapping[str, Any]) -> dict[str, Any]:
         "response_id": _first(metadata, ("id",)),
     }
     return {key: value for key, value in origin.items() if value is not None}
+
+
+def _guessed(metadata: Mapping[str, Any]) -> str | None:
+    """Tell LangChain's provider word by marks that no other API leaves; older integrations did not write it.
+
+    Source: langchain-anthropic 0.3, -openai 0.3, -aws 0.2, -google-genai 2, -google-vertexai 2. Chat Completions leaves
+    no such mark: many hosts speak it.
+    """
+    if metadata.get("object") == "response" or str(metadata.get("id")).startswith("resp_"):
+        return "openai"
+    if "stopReason" in metadata and "metrics" in metadata:
+        return "bedrock_converse"
+    model = _first(metadata, _MODEL_KEYS) or ""
+    if "stop_sequence" in metadata and (not model or model.startswith("claude")):
+        return "anthropic"
+    if "safety_ratings" in metadata:
+        return "google_vertexai" if "is_blocked" in metadata else "google_genai"
+    return None
 
 
 def read_stop_reason(metadata: Mapping[str, Any]) -> str | None:
