@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ..envelope.model import Block
+from ..envelope.placeholders import without_placeholder
 from .base import without_raw
 from .bedrock_blocks import KEYS, block_of
 from .google_parts import is_part
@@ -115,7 +116,9 @@ def _json(value: Mapping[str, Any]) -> list[Block]:
 
 def _output(value: Mapping[str, Any]) -> list[Block]:
     """Read what langchain-openai's tools answer for an item of the Responses API: a text, parts, a screenshot."""
-    return answer_blocks(value.get("output"))
+    return [
+        cast(Block, without_placeholder(cast(dict[str, Any], block))) for block in answer_blocks(value.get("output"))
+    ]
 
 
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], list[Block]]]] = {

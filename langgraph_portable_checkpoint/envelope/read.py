@@ -4,8 +4,9 @@ Works from `message.content` and the message's own fields, never from `content_b
 what was imported. A block that no kind knows is `non_standard` with the verbatim value. Where the envelope's own API
 takes a block as it is, the block has it under `raw`.
 
-The neutral part is the one that `exact` stores, with two differences for readers in memory: citations are v1
-`annotations`, and traces of streaming (`index`) are gone.
+The neutral part is the one that `exact` stores, with three differences for readers in memory: citations are v1
+`annotations`, traces of streaming (`index`) are gone, and what says that a medium is missing, where a medium would be
+looked for, is a part without bytes (`placeholders`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from langgraph_portable_checkpoint.envelope.given import as_given, wire_of
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.overlay import overlaid, overlay_of
 from langgraph_portable_checkpoint.envelope.parts import finished
+from langgraph_portable_checkpoint.envelope.placeholders import mended, sound_of, without_placeholder
 from langgraph_portable_checkpoint.envelope.plain import plain_dump
 
 _PLACES: Final = ("additional_kwargs", "response_metadata")
@@ -77,6 +79,7 @@ def read_fields_of(kind: type[BaseMessage], fields: dict[str, Any]) -> MessageEn
 
 
 def _read_view(view: Mapping[str, Any]) -> MessageEnvelope:
+    view = _with_mended_results(view)
     said = read_text(view) or read_parts(view)
     return _read_any_view(view) if said is None else cast(MessageEnvelope, said)
 
@@ -96,15 +99,25 @@ def _read_any_view(view: Mapping[str, Any]) -> MessageEnvelope:
     api = reading.envelope.get("origin", {}).get("api")
     natives = [reading.natives.get(id(block), (None, None)) for block in reading.blocks]
     content = [finished(block, *native, api=api) for block, native in zip(reading.blocks, natives, strict=True)]
+    content = [without_placeholder(block) for block in content]
+    extras = _extras(reading)
+    content += _sound_beside(extras)
     envelope = {**reading.envelope, "content": content}
     if isinstance(view.get("id"), str):
         envelope["id"] = view["id"]
     if view.get("content") != [block.get("raw") for block in content]:
         envelope["raw_content"] = view.get("content")
-    extras = _extras(reading)
     if extras:
         envelope["extras"] = extras
     return cast(MessageEnvelope, overlaid(envelope, overlay) if overlay else envelope)
+
+
+def _with_mended_results(view: Mapping[str, Any]) -> Mapping[str, Any]:
+    content = view.get("content")
+    if type(content) is not list:
+        return view
+    found = [mended(native) for native in content]
+    return view if all(new is old for new, old in zip(found, content, strict=True)) else {**view, "content": found}
 
 
 def _with_legacy_call(view: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -163,6 +176,17 @@ def _says(text: str, args: Any) -> bool:
 def _extras(reading: Reading) -> dict[str, Any]:
     found = {place: _told(reading.state.get(place)) for place in _PLACES}
     return {place: rest for place, rest in found.items() if rest}
+
+
+def _sound_beside(extras: dict[str, Any]) -> list[dict[str, Any]]:
+    """Take the text of a sound that is gone out of what has no neutral place, and return its part."""
+    kwargs = extras.get("additional_kwargs", {})
+    sound = sound_of(kwargs.get("audio"))
+    if sound is None:
+        return []
+    rest = {key: value for key, value in kwargs.items() if key != "audio"}
+    extras.update(additional_kwargs=rest) if rest else extras.pop("additional_kwargs")
+    return [sound]
 
 
 def _told(rest: Any) -> dict[str, Any]:

@@ -10,7 +10,6 @@ the key's project); OpenAI `file_id`, Anthropic `source.file_id`, Bedrock `s3Loc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage
@@ -22,9 +21,9 @@ from langgraph_portable_checkpoint.media.shapes import (
     listed_part,
     looks_like_a_part,
     native_part,
-    placeholder_part,
     says_text,
 )
+from langgraph_portable_checkpoint.media.slots import PartText
 from langgraph_portable_checkpoint.media.walk import children, punch
 
 Kind = Literal["base64", "google_file_uri", "provider_file", "url"]
@@ -65,7 +64,7 @@ class Reference(NamedTuple):
             return self.path[:-1], _without_references
         if self.part is None:
             return self.path, lambda _: text
-        return self.path[: self.part], partial(placeholder_part, text=text)
+        return self.path[: self.part], PartText(text)
 
 
 class MediaPart(NamedTuple):

@@ -157,15 +157,6 @@ def part_around(path: Sequence[object], enclosing: Enclosing) -> int | None:
     return None
 
 
-def placeholder_part(block: Mapping[Any, Any], text: str) -> dict[str, Any]:
-    """Make the text part that takes a media part's place, in the spelling of the part's own API."""
-    kind = block.get("type")
-    if kind is None:
-        return {"text": text}
-    native = "input_text" if str(kind).startswith("input_") and kind != "input_audio" else "text"
-    return {"type": native, "text": text}
-
-
 def is_named(encoded: Encoded, enclosing: Enclosing) -> bool:
     """Tell whether a leaf stands where parts have their media, so that the whole part stands for it."""
     if not enclosing:

@@ -10,13 +10,13 @@ texts) makes one that is a text.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from langgraph_portable_checkpoint.media.holes import Hole
+from langgraph_portable_checkpoint.media.slots import said_in
 
 _FIRST_SWEEP: Final = 4096
-_PART_KEYS: Final = frozenset({"type", "text"})
 
 
 class Standing(NamedTuple):
@@ -80,6 +80,11 @@ def standing_bytes(text: str, standing: Standing) -> bytes:
     return made
 
 
+def made_to_stand(said: str | bytes, standing: Standing) -> str | bytes:
+    """Make a text or bytes that stand for a medium."""
+    return standing_text(said, standing) if isinstance(said, str) else standing_bytes(said.decode(), standing)
+
+
 def stands_for(leaf: Any) -> Standing | None:
     """Tell what a text or bytes stand for; None for any that are what they are."""
     return _in_use.find(leaf) if _in_use.kept and type(leaf) in _LEAVES else None
@@ -92,13 +97,21 @@ def any_stand() -> bool:
 
 def part_behind(block: Mapping[Any, Any]) -> Standing | None:
     """Tell which part a block stands for; None for any other."""
-    standing = stands_for(block.get("text")) if _in_use.kept else None
-    return standing if standing is not None and standing.part is not None else None
+    return next((standing for standing, _ in _parts_behind(block)), None) if _in_use.kept else None
 
 
-def restored(block: Mapping[Any, Any], standing: Standing) -> dict[Any, Any]:
+def restored(block: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return the part behind a block, without its media, and with what was added to the block since."""
-    return {**standing.part, **{key: value for key, value in block.items() if key not in _PART_KEYS}}
+    standing, own = next(_parts_behind(block))
+    return {**standing.part, **{key: value for key, value in block.items() if key not in own}}
+
+
+def _parts_behind(block: Mapping[Any, Any]) -> Iterator[tuple[Standing, frozenset[str]]]:
+    """Yield what a block stands for, with the keys of the form that says so."""
+    for said, own in said_in(block):
+        standing = stands_for(said)
+        if standing is not None and standing.part is not None:
+            yield standing, own
 
 
 def stood_for(value: Any) -> dict[str, Hole]:

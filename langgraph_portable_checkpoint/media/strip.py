@@ -15,7 +15,8 @@ from langgraph_portable_checkpoint.media.holes import Hole, Path
 from langgraph_portable_checkpoint.media.leaves import KnownLeaves
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, removed_text
 from langgraph_portable_checkpoint.media.references import find_references
-from langgraph_portable_checkpoint.media.shapes import Enclosing, part_around, placeholder_part
+from langgraph_portable_checkpoint.media.shapes import Enclosing, part_around
+from langgraph_portable_checkpoint.media.slots import LeafText, PartText
 from langgraph_portable_checkpoint.media.table import MediaReport
 from langgraph_portable_checkpoint.media.walk import punch, replace_at
 
@@ -86,7 +87,7 @@ class _Look(NamedTuple):
     def without_media(self, value: Any) -> tuple[Any, tuple[MediaReport, ...]]:
         """Put texts where the policy strips, into the value that was looked at or the one without its holes."""
         if self.stripped:
-            value = replace_at(value, {leaf.place: leaf.fill for leaf in self.stripped})
+            value = replace_at(value, {leaf.place: leaf.filling() for leaf in self.stripped})
         reports = tuple(leaf.report(self.policy) for leaf in self.stripped)
         if self.policy.preserve_media:
             return value, reports
@@ -138,11 +139,9 @@ class _Stripped(NamedTuple):
             source=None if policy.preserve_media else "preserve_media",
         )
 
-    def fill(self, node: Any) -> Any:
+    def filling(self) -> PartText | LeafText:
         text = removed_text(self.mime_type, self.size_bytes)
-        if self.in_part:
-            return placeholder_part(node, text)
-        return text.encode() if self.is_bytes else text
+        return PartText(text) if self.in_part else LeafText(text, is_bytes=self.is_bytes)
 
 
 class _Rest:

@@ -25,6 +25,7 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde import types as checkpoint_types
 from langgraph.types import Command, Interrupt, Overwrite, Send
 
+from langgraph_portable_checkpoint.envelope.placeholders import is_placeholder
 from langgraph_portable_checkpoint.media.encodings import Encoded, decode, encode
 from langgraph_portable_checkpoint.media.holes import Hole, Missing, Path, Step, Unloaded, corrupt
 from langgraph_portable_checkpoint.media.leaves import WORTH_REMEMBERING_BYTES, KnownLeaves, Leaf
@@ -33,15 +34,15 @@ from langgraph_portable_checkpoint.media.shapes import (
     Found,
     is_named,
     part_around,
-    placeholder_part,
     recognise,
 )
+from langgraph_portable_checkpoint.media.slots import NOWHERE, Around, LeafText, PartText, form_at
 from langgraph_portable_checkpoint.media.stand_ins import (
     Standing,
     any_stand,
+    made_to_stand,
     part_behind,
     restored,
-    standing_bytes,
     standing_text,
     stands_for,
 )
@@ -114,7 +115,7 @@ def fill(value: Any, holes: Sequence[Hole], resolve: Resolve) -> Any:
     """
     if not holes:
         return value
-    return _fill(value, [_filling(hole, resolve(hole)) for hole in holes], 0)
+    return _fill(value, [_filling(hole, resolve(hole)) for hole in holes], NOWHERE)
 
 
 def replace_at(value: Any, changes: Mapping[Path, Callable[[Any], Any]]) -> Any:
@@ -123,7 +124,7 @@ def replace_at(value: Any, changes: Mapping[Path, Callable[[Any], Any]]) -> Any:
     Raises:
         CorruptRecordError: a path does not lead to a place of this value.
     """
-    return _fill(value, [_Filling(path, put) for path, put in changes.items()], 0) if changes else value
+    return _fill(value, [_Filling(path, put) for path, put in changes.items()], NOWHERE) if changes else value
 
 
 def children(node: Any) -> Iterator[tuple[Step, Any]]:
@@ -219,13 +220,13 @@ class _Walk:
 
     def _part_again(self, block: Mapping[Any, Any], standing: Standing, path: Path) -> Any:
         self.holes += [dataclasses.replace(hole, path=path + hole.path, part=len(path)) for hole in standing.holes]
-        return restored(block, standing)
+        return restored(block)
 
     def _leaf(self, leaf: str | bytes, path: Path, enclosing: Enclosing) -> Any:
         standing = stands_for(leaf)
         if standing is not None:
             return self._leaf_again(leaf, standing, path, enclosing)
-        if len(leaf) < self.min_bytes:
+        if len(leaf) < self.min_bytes or is_placeholder(leaf):
             return leaf
         found = recognise(leaf, enclosing, min_bytes=self.min_bytes)
         if found is not None and self.select(found.encoded.size_bytes, found.mime_type):
@@ -307,7 +308,8 @@ class _Filling(NamedTuple):
 
 def _filling(hole: Hole, content: bytes | BaseMessage | Missing | Unloaded) -> _Filling:
     if isinstance(content, Missing):
-        return _placeholder(hole, content)
+        path = hole.path if hole.part is None else hole.path[: hole.part]
+        return _Filling(path, PartText(content.text), hole, content)
     if isinstance(content, Unloaded):
         return _reference(hole, dict(content.media))
     if isinstance(content, bytes) and hole.kind == "media":
@@ -318,27 +320,29 @@ def _filling(hole: Hole, content: bytes | BaseMessage | Missing | Unloaded) -> _
     raise TypeError(f"the resolver answered {type(content).__name__} for a {hole.kind} hole")
 
 
-def _placeholder(hole: Hole, missing: Missing) -> _Filling:
-    text, home = missing.text, missing.home
-    if hole.part is not None:
-        return _Filling(hole.path[: hole.part], lambda block: placeholder_part(block, text), hole, missing)
-    if home is None:
-        plain: str | bytes = text.encode() if hole.encoding == "bytes" else text
-    else:
-        standing = Standing(home, None, (dataclasses.replace(hole, path=(), part=None),))
-        plain = (standing_bytes if hole.encoding == "bytes" else standing_text)(text, standing)
-    return _Filling(hole.path, lambda _: plain, hole)
+def _instead(node: Any, first: _Filling, fillings: Sequence[_Filling], around: Around) -> Any:
+    """Put what takes the place of a node, in a form that the place takes."""
+    missing, hole = first.missing, first.hole
+    if missing is None or hole is None:
+        return first.put(node, around) if isinstance(first.put, PartText | LeafText) else first.put(node)
+    if hole.part is None:
+        said = LeafText(missing.text, is_bytes=hole.encoding == "bytes")(node, around)
+        alone = (dataclasses.replace(hole, path=(), part=None),)
+        return said if missing.home is None else made_to_stand(said, Standing(missing.home, None, alone))
+    form = form_at(node, around)
+    text = form.say(missing.text)
+    standing = _standing(node, missing, fillings, depth=len(around.keys))
+    return form.make(node, text if standing is None else standing_text(text, standing))
 
 
-def _instead(node: Any, first: _Filling, fillings: Sequence[_Filling], depth: int) -> Any:
-    """Put what takes the place of a node; a placeholder of a part stands for all the media that the part held."""
-    home = first.missing.home if first.missing is not None else None
+def _standing(node: Any, missing: Missing, fillings: Sequence[_Filling], *, depth: int) -> Standing | None:
+    """Say what a placeholder of a part stands for, if it does: for all the media that the part held."""
     holes = [each.hole for each in fillings if each.hole is not None and each.hole.kind == "media"]
-    if first.missing is None or home is None or len(holes) < len(fillings):
-        return first.put(node)
+    if missing.home is None or len(holes) < len(fillings):
+        return None
     within = tuple(dataclasses.replace(hole, path=hole.path[depth:], part=None) for hole in holes)
-    bare = _fill(node, [_Filling(hole.path, lambda _: None) for hole in within], 0)
-    return placeholder_part(node, standing_text(first.missing.text, Standing(home, bare, within)))
+    bare = _fill(node, [_Filling(hole.path, lambda _: None) for hole in within], NOWHERE)
+    return Standing(missing.home, bare, within)
 
 
 def _reference(hole: Hole, media: dict[str, Any]) -> _Filling:
@@ -348,15 +352,19 @@ def _reference(hole: Hole, media: dict[str, Any]) -> _Filling:
     return _Filling(hole.path[: hole.part], lambda _: block)
 
 
-def _fill(node: Any, fillings: Sequence[_Filling], depth: int) -> Any:
+def _fill(node: Any, fillings: Sequence[_Filling], around: Around) -> Any:
     """Rebuild a node in one pass: placeholders of whole parts win over what lies inside them."""
+    depth = len(around.keys)
     for filling in fillings:
         if len(filling.path) == depth:
-            return _instead(node, filling, fillings, depth)
+            return _instead(node, filling, fillings, around)
     below: dict[Step, list[_Filling]] = {}
     for filling in fillings:
         below.setdefault(filling.path[depth], []).append(filling)
-    return _rebuilt(node, {step: _fill(child_at(node, step), inner, depth + 1) for step, inner in below.items()})
+    return _rebuilt(
+        node,
+        {step: _fill(child_at(node, step), inner, around.into(node, step)) for step, inner in below.items()},
+    )
 
 
 def child_at(node: Any, step: Step) -> Any:

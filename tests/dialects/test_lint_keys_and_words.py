@@ -50,6 +50,15 @@ FETCHED: Any = {
 }
 
 
+def fetched(page: Any) -> Any:
+    call = {**SEARCH, "name": "web_fetch"}
+    result = {**FETCHED, "content": {"type": "web_fetch_result", "url": "https://a", "content": page}}
+    return answered(call, result, {"type": "text", "text": "x"})
+
+
+PAGE: Any = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}, "title": "T"}
+
+
 def pages(count: int) -> Any:
     return {"type": "document", "source": {"type": "content", "content": [MARK] * count}}
 
@@ -80,6 +89,10 @@ ANTHROPIC = [
     ("A18", "messages[2].content[0].is_error", given(is_error="yes")),
     ("A18", "messages[1].content[0].citations[0]", cited(type="url")),
     ("A18", "messages[1].content[0].citations[0]", cited(**AT)),
+    ("A18", "messages[1].content[1].content.content", fetched({"type": "text", "text": "x"})),
+    ("A18", "messages[1].content[1].content.content", fetched(None)),
+    ("A18", "messages[1].content[1].content.content.source", fetched({**PAGE, "source": {"type": "base64x"}})),
+    ("A18", "messages[1].content[1].content.content.name", fetched({**PAGE, "name": "x"})),
     ("A13", "messages[1].content[1]", answered(SEARCH, FETCHED, {"type": "text", "text": "x"})),
 ]
 
@@ -118,6 +131,11 @@ def put_out(**keys: Any) -> Any:
     return [*worked()[:2], {"type": "function_call_output", "call_id": "a", **keys}]
 
 
+def interpreted(outputs: Any) -> Any:
+    run = {"type": "code_interpreter_call", "id": "ci_1", "code": "x", "container_id": "c", "status": "completed"}
+    return [U, {**run, "outputs": outputs}, U]
+
+
 SEALED: Any = {"type": "reasoning", "id": "rs_1", "encrypted_content": "x"}
 RESPONSES = [
     ("R11", "input[1].phase", [U, {"role": "assistant", "content": "x", "phase": "zzz"}]),
@@ -137,6 +155,11 @@ RESPONSES = [
     ("R14", "input[1].name", worked(name="f g!")),
     ("R14", "input[1].summary", [U, SEALED, {"role": "assistant", "content": "x"}]),
     ("R14", "input[0].content[0].zq", asked({"type": "input_text", "text": "x", "zq": 1})),
+    ("R14", "input[1].outputs[0]", interpreted([{"type": "text", "text": "x"}])),
+    ("R14", "input[1].outputs[1].logs", interpreted([{"type": "logs", "logs": "x"}, {"type": "logs"}])),
+    ("R14", "input[1].outputs[0].url", interpreted([{"type": "image", "url": 5}])),
+    ("R14", "input[1].outputs[0]", interpreted(["x"])),
+    ("R14", "input[1].outputs", interpreted("x")),
 ]
 
 
@@ -195,6 +218,8 @@ TAKEN: list[tuple[str, Any]] = [
     ("anthropic", sourced("image", type="file", file_id="file_1")),
     ("anthropic", answered({**SEARCH, "name": "web_crawl"}, FETCHED, {"type": "text", "text": "x"})),
     ("anthropic", answered(SEARCH, {"type": "web_look_tool_result", "tool_use_id": "s", "content": []}, MARK)),
+    ("anthropic", fetched(PAGE)),
+    ("anthropic", fetched({**PAGE, "source": {"type": "base64", "media_type": "application/pdf", "data": "aGk="}})),
     ("openai-chat", part("image_url", url="https://x", detail="original")),
     ("openai-chat", asked({"type": "text", "text": "x", "prompt_cache_breakpoint": {"mode": "explicit"}})),
     ("openai-chat", part("file", file_data="data:application/pdf;base64,aGk=", filename="a.pdf")),
@@ -204,6 +229,9 @@ TAKEN: list[tuple[str, Any]] = [
     ("openai-responses", put_out(output=[{"type": "input_text", "text": "x"}, {"type": "input_smell"}])),
     ("openai-responses", put_out(output=[{"type": "input_image", "file_id": "file-1", "detail": None}])),
     ("openai-responses", worked(status="completed", id="fc_1", namespace="n")),
+    ("openai-responses", interpreted(None)),
+    ("openai-responses", interpreted([{"type": "logs", "logs": "x"}, {"type": "image", "url": "https://x"}])),
+    ("openai-responses", interpreted([{"type": "smell", "zq": 1}])),
     ("openai-responses", [U, {"role": "assistant", "content": "x", "phase": "commentary"}]),
     ("google", {"contents": "hello"}),
     ("google", said({"text": "q", "thought_signature": "QQ==", "partMetadata": {"a": 1}})),

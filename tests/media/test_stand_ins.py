@@ -33,6 +33,19 @@ BASE64 = base64.b64encode(b"\x89PNG\r\n\x1a\n" + NOISE).decode()
 PART = {"type": "image", "base64": BASE64, "mime_type": "image/png", "extras": {"own": 1}}
 SOURCE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": BASE64}}
 URL = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{BASE64}", "detail": "low"}}
+SCREEN = {"type": "input_image", "image_url": f"data:image/png;base64,{BASE64}"}
+RAN = {"type": "code_interpreter_call", "outputs": [{"type": "image", "url": SCREEN["image_url"]}]}
+FETCHED = {
+    "type": "web_fetch_tool_result",
+    "content": {
+        "type": "web_fetch_result",
+        "content": {
+            "type": "document",
+            "source": {"type": "base64", "media_type": "application/pdf", "data": BASE64},
+            "title": "T",
+        },
+    },
+}
 
 
 class State(TypedDict):
@@ -51,6 +64,8 @@ GIVEN: dict[str, Any] = {
         HumanMessage([{"type": "text", "text": "see"}, PART, URL], id="h"),
         ToolMessage("done", tool_call_id="c", artifact={"shots": [SOURCE, {"png": NOISE}]}, id="t"),
         ToolMessage([URL], tool_call_id="d", artifact=NOISE, id="u"),
+        AIMessage([FETCHED, RAN], additional_kwargs={"audio": b"RIFF" + NOISE}, id="v"),
+        ToolMessage([SCREEN], tool_call_id="e", additional_kwargs={"type": "computer_call_output"}, id="w"),
     ],
     "parts": [PART, URL, "a", ["b", SOURCE]],
     "said": [{"role": "user", "content": [PART]}],

@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.types import Command, Send
 
 from langgraph_portable_checkpoint import MediaPolicy, export_thread
+from langgraph_portable_checkpoint.envelope.blank_image import blank_image
 from langgraph_portable_checkpoint.errors import MediaTooLargeError
 from langgraph_portable_checkpoint.media.carried import Carried, carried
 from langgraph_portable_checkpoint.media.references import find_references
@@ -216,7 +217,12 @@ BEDROCK = {"image": {"format": "png", "source": {"bytes": PNG}}}
                     "output": {"type": "computer_screenshot", "image_url": f"data:image/png;base64,{TEXT}"},
                 }
             ],
-            [{"type": "computer_call_output", "output": GONE}],
+            [
+                {
+                    "type": "computer_call_output",
+                    "output": {"type": "computer_screenshot", "image_url": blank_image(NAMED)},
+                }
+            ],
         ),
         (
             {"pic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": TEXT}}},

@@ -342,6 +342,17 @@ def _source(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(rule="A18", path=f"{path}.source{key}", message=wrong)
 
 
+def _fetched(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
+    result = block.get("content")
+    if not isinstance(result, Mapping) or result.get("type") != "web_fetch_result":
+        return
+    page = result.get("content")
+    if not isinstance(page, Mapping) or page.get("type") != "document":
+        yield Finding(rule="A18", path=f"{path}.content.content", message="is no document")
+        return
+    yield from _block(f"{path}.content.content", page, role="tool")
+
+
 _BLOCKS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Iterator[Finding]]]] = {
     "text": _text,
     "thinking": _thinking,
@@ -350,6 +361,7 @@ _BLOCKS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Iterator[Finding]
     "tool_result": _tool_result,
     "image": _source,
     "document": _source,
+    "web_fetch_tool_result": _fetched,
 }
 
 

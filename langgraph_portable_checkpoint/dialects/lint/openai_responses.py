@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ..base import Finding, Rule
 from ..responses_items import CALLS, NEED_ID, OUTPUTS, call_id_of
-from .responses_shapes import ITEMS, OUTPUT_PARTS, PARTS, PHASES, TEXT_OUTPUTS
+from .responses_shapes import INTERPRETED, ITEMS, OUTPUT_PARTS, PARTS, PHASES, TEXT_OUTPUTS
 from .shapes import Shape
 
 RULES: Final = (
@@ -268,11 +268,25 @@ def _shapes(items: Sequence[_Item]) -> Iterator[Finding]:
     """R12 and R14: keys and words of items and of the parts in them."""
     for path, item in items:
         yield from _misfits(path, item, ITEMS.get(kind_of(item)))
+        if kind_of(item) == "code_interpreter_call":
+            yield from _interpreted(f"{path}.outputs", item.get("outputs"))
         for key in ("content", "output", "summary"):
             parts = item.get(key)
             for at, part in enumerate(parts if isinstance(parts, list) else ()):
                 if isinstance(part, Mapping):
                     yield from _misfits(f"{path}.{key}[{at}]", part, PARTS.get(str(part.get("type"))))
+
+
+def _interpreted(path: str, outputs: Any) -> Iterator[Finding]:
+    """R14: outputs of types that nobody knows yet may be in it, parts of messages may not."""
+    if not isinstance(outputs, (list, type(None))):
+        yield Finding(rule="R14", path=path, message="is neither a list nor null")
+    for at, output in enumerate(outputs if isinstance(outputs, list) else ()):
+        kind = str(output.get("type")) if isinstance(output, Mapping) else ""
+        if not kind or kind in PARTS or kind == "text":
+            yield Finding(rule="R14", path=f"{path}[{at}]", message=f"{kind or 'what is no object'} is no output")
+        else:
+            yield from _misfits(f"{path}[{at}]", output, INTERPRETED.get(kind))
 
 
 def _misfits(path: str, value: Mapping[str, Any], known: Shape | None) -> Iterator[Finding]:

@@ -92,6 +92,11 @@ PARTS: Final[Mapping[str, Shape]] = {
     "reasoning_text": shape("type text!", text=str),
 }
 """Parts of messages, outputs and reasoning."""
+INTERPRETED: Final[Mapping[str, Shape]] = {
+    "logs": shape("type! logs!", logs=str),
+    "image": shape("type! url!", url=str),
+}
+"""What a code interpreter may put out."""
 OUTPUT_PARTS: Final = words("input_text input_image input_file")
 """Parts that the output of a function may hold."""
 TEXT_OUTPUTS: Final = words("function_call_output custom_tool_call_output")
