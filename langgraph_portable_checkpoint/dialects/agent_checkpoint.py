@@ -92,6 +92,7 @@ class AgentCheckpoint:
             dialect=NAME,
             rules=_CONCERNS,
             tool_status=True,
+            result_names=True,
             media=media,
             reasoning=ReasoningRule(replay="never"),
             refusal=False,

@@ -234,12 +234,20 @@ def _said(block: Block) -> tuple[str, ...]:
     """Name what a block says here beside its content; a file's name is its title where it has no other."""
     if block["type"] not in ("file", "text-plain"):
         return ()
-    return ("title", "context") if word_of(block, "title") else ("filename", "context")
+    titled = word_of(block, "title") or not _names_document(block)
+    return ("title", "context") if titled else ("filename", "context")
+
+
+def _names_document(block: Block) -> bool:
+    """True unless the block is LangChain's own, whose file name langchain-anthropic does not send: no model saw it."""
+    raw = block.get("raw")
+    return not (isinstance(raw, Mapping) and raw.get("type") == "file" and "file" not in raw)
 
 
 def _document(block: Block) -> dict[str, Any]:
     document: dict[str, Any] = {"type": "document", "source": _source(block)}
-    title, context = word_of(block, "title") or block.get("filename"), word_of(block, "context")
+    name = block.get("filename") if _names_document(block) else None
+    title, context = word_of(block, "title") or name, word_of(block, "context")
     return document | ({"title": title} if title else {}) | ({"context": context} if context else {})
 
 

@@ -34,6 +34,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, get_args, get_orig
 
 from ..envelope.model import Block, MessageEnvelope
 from .beside import says_more
+from .models import name_of_profile
 from .report import LossKind, Placed, Report
 
 ENTRY_POINT_GROUP: Final = "langgraph_portable_checkpoint.dialects"
@@ -213,7 +214,8 @@ class ExportOptions:
     """How to export. Every field has a default that loses least and is accepted on the first request.
 
     Attributes:
-        model: Target model: a name, or a langchain-core ModelProfile (mapping). Decides media, roles, and reasoning.
+        model: Target model: a name, or a langchain-core ModelProfile, as `ChatAnthropic(...).profile` is one. Either
+            decides roles and reasoning; only a profile says which media the model reads and whether it calls tools.
         profile: Host or platform within a dialect: "groq" for openai-chat, "vertex" for google.
         incomplete: Calls without result: "drop" (a trailing one ends the export at the last complete turn, or if there
             is none, before its own message; other calls without result go), "trim" (the same, but a trailing one always
@@ -276,10 +278,7 @@ class ExportOptions:
     @property
     def model_name(self) -> str | None:
         """Name of the target model, where one is known."""
-        if isinstance(self.model, Mapping):
-            name = self.model.get("name") or self.model.get("model")
-            return str(name) if name else None
-        return self.model
+        return name_of_profile(self.model) if isinstance(self.model, Mapping) else self.model
 
 
 def _are_ids(value: Any) -> bool:

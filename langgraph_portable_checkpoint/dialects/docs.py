@@ -81,6 +81,7 @@ def render() -> str:
         "\n".join(_overview(dialects)),
         "\n".join(_kinds()),
         "\n".join(_options()),
+        _SELECTION,
         _GROWTH,
         _RECOVERED,
         "\n".join(_integrations()),
@@ -136,6 +137,13 @@ def _options() -> Iterator[str]:
         ("option", "default", "meaning"),
         ((f"`{one.name}`", f"`{_default(one.default)}`", described[one.name]) for one in fields(ExportOptions)),
     )
+
+
+_SELECTION = """
+Which messages are written is chosen by other parameters: `turns` (the last N, or a range `(start, stop)`), and
+`max_tokens` with `count_tokens`, a function of yours (as many of the last turns as fit). Turns are never cut, and
+system messages that lead stay. `export_thread` also takes `checkpoint_id`, `checkpoint_ns`, `channel` and `full`.
+"""
 
 
 def _integrations() -> Iterator[str]:

@@ -34,6 +34,8 @@ from .unknown_parts import tell_unknown
 _KNOW_INVALID_CALLS: Final = frozenset({"langchain", "otel"})
 """Dialects in which a call may be marked as invalid."""
 _OPTIONS: Final = frozenset(field.name for field in fields(ExportOptions))
+_SELECTING: Final = ("turns", "max_tokens", "count_tokens")
+"""Parameters of an export that choose messages."""
 
 
 def export_messages(
@@ -66,7 +68,7 @@ def export_messages(
     >>> export_messages([HumanMessage("hi")], "openai-chat").payload
     {'messages': [{'role': 'user', 'content': 'hi'}]}
     """
-    known = _options(options)
+    known = _options(options, *_SELECTING)
     broken: list[int] = []
     placed = place(read_messages(messages, broken))
     chosen = _select(placed, turns=turns, max_tokens=max_tokens, count_tokens=count_tokens)
@@ -279,10 +281,12 @@ def _select(
     return token_budget(placed, max_tokens, count_tokens=count_tokens)
 
 
-def _options(options: Mapping[str, Any]) -> ExportOptions:
+def _options(options: Mapping[str, Any], *more: str) -> ExportOptions:
+    """Take options; `more` are parameters beside them, for whom a word was misspelled."""
     unknown = options.keys() - _OPTIONS
     if unknown:
-        raise TypeError(f"unknown export option {', '.join(sorted(unknown))}; known are {', '.join(sorted(_OPTIONS))}")
+        known = ", ".join(sorted({*_OPTIONS, *more}))
+        raise TypeError(f"unknown export option {', '.join(sorted(unknown))}; known are {known}")
     return ExportOptions(**options)
 
 

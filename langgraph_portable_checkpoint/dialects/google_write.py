@@ -138,7 +138,7 @@ class Writer:
             if block["type"] == "tool_call":
                 self.names[block.get("id") or ""] = str(block.get("name"))
                 part = part if signed else self._signed(part, placed, path)
-                textual = textual or (not signed and "text" in part)
+                textual = textual or (not signed and part.get("text") is not None)
                 part, signed = self._call_text(block, placed, path) if textual else part, True
             parts.append(part)
         return parts
@@ -282,7 +282,7 @@ class Writer:
         media: list[Part] = []
         for index, block in enumerate(placed.envelope["content"]):
             part = self._plain(block) or self._written(block, *placed.part(index))
-            if part is not None and "text" in part:
+            if part is not None and part.get("text") is not None:
                 texts.append(part["text"])
             elif part is not None:
                 media.append(part)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from .base import MediaRule
+if TYPE_CHECKING:
+    from .base import MediaRule
 
 _DATE: Final = re.compile(r"[-@](20\d{6}|20\d\d-\d\d-\d\d|latest|preview-\d\d-\d\d|v\d+:\d+|\d{4})$")
 _REGION: Final = re.compile(r"^(us|eu|apac|global|jp|au)\.")
@@ -19,17 +20,41 @@ _VENDOR: Final = re.compile(r"^(anthropic|openai|google|mistral|mistralai|models
 
 @lru_cache(maxsize=256)
 def model_family(name: str) -> str:
-    """Return a model's name without region, vendor prefix, date and revision.
+    """Return a model's name without region, vendor prefix, date and revision; Claude's with the version behind.
 
     >>> model_family("us.anthropic.claude-sonnet-4-5-20250929-v1:0")
     'claude-sonnet-4-5'
     >>> model_family("gpt-5-2025-08-07")
     'gpt-5'
+    >>> model_family("claude-3-7-sonnet-latest")
+    'claude-sonnet-3-7'
     """
     name = _VENDOR.sub("", _REGION.sub("", name.rpartition("accounts/fireworks/models/")[2].lower()))
     while (shorter := _DATE.sub("", name)) != name:
         name = shorter
-    return name
+    return _VERSION_FIRST.sub(r"claude-\2-\1", name)
+
+
+def name_of_profile(profile: Mapping[str, Any]) -> str | None:
+    """Return the name of the model that a ModelProfile is of, as its API spells it; None where that cannot be told.
+
+    A profile has a name for readers. Claude's, Gemini's and GPT's tell the API's; others do not.
+
+    >>> name_of_profile({"name": "Claude Sonnet 4.5 (latest)"}), name_of_profile({"name": "Nano Banana"})
+    ('claude-sonnet-4-5', None)
+    """
+    told = profile.get("model") or profile.get("name")
+    if not isinstance(told, str) or not told:
+        return None
+    if told == told.lower() and " " not in told:
+        return told
+    name = _REMARK.sub("", told).lower().replace(" ", "-")
+    name = name.replace(".", "-") if name.startswith("claude-") else name
+    return name if name.startswith(("claude-", "gemini-", "gpt-")) else None
+
+
+_VERSION_FIRST: Final = re.compile(r"^claude-(\d+(?:-\d+)?)-(opus|sonnet|haiku)$")
+_REMARK: Final = re.compile(r"\s*\([^)]*\)")
 
 
 _INPUTS: Final = {"image": "image_inputs", "audio": "audio_inputs", "video": "video_inputs", "file": "pdf_inputs"}

@@ -29,6 +29,8 @@ def with_annotations(block: dict[str, Any]) -> dict[str, Any]:
         return block
     found = [one for key in _KEYS if isinstance(extras.get(key), list) for one in extras[key]]
     rest = {key: value for key, value in extras.items() if key not in _KEYS}
+    if isinstance(inner := rest.get("extras"), dict):  # LangChain's block, whose own extras stand beside its citations
+        rest = {**inner, **{key: value for key, value in rest.items() if key != "extras"}}
     unread = {key: extras[key] for key in _KEYS if extras.get(key) and not isinstance(extras[key], list)}
     block = {key: value for key, value in block.items() if key != "extras"}
     if found:

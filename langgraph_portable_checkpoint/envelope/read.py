@@ -92,7 +92,7 @@ def _read_any_view(view: Mapping[str, Any]) -> MessageEnvelope:
     if given is not None:
         view = {**view, "content": given}
         reading = read_fields(view)
-    _repair_args(reading, view)
+    _repair_calls(reading, view)
     _drop_stale_texts(reading)
     for block, extra, value in reading.beside:
         block["extras"] = {**block.get("extras", {}), extra: value}
@@ -136,8 +136,8 @@ def _with_legacy_call(view: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**view, "invalid_tool_calls": [broken]}
 
 
-def _repair_args(reading: Reading, view: Mapping[str, Any]) -> None:
-    """Take a call's arguments from `.tool_calls`, which the integration parsed, where content has others.
+def _repair_calls(reading: Reading, view: Mapping[str, Any]) -> None:
+    """Take a call's name and arguments from `.tool_calls`, which say what ran, where content has others.
 
     Calls that share an id, or have none, are each other's in their order.
     """
@@ -147,13 +147,17 @@ def _repair_args(reading: Reading, view: Mapping[str, Any]) -> None:
     parsed: dict[str, list[Any]] = {}
     for call in calls:
         if isinstance(call, dict):
-            parsed.setdefault(repr(call.get("id")), []).append(call.get("args"))
+            parsed.setdefault(repr(call.get("id")), []).append(call)
     for block in reading.blocks:
         same = parsed.get(repr(block.get("id"))) if block["type"] == "tool_call" else None
-        args = same.pop(0) if same else None
+        ran = same.pop(0) if same else {}
+        args, name = ran.get("args"), ran.get("name")
         if isinstance(args, dict) and args != block.get("args"):
             block["args"] = args
             block.pop("arguments", None)
+            reading.natives.pop(id(block), None)
+        if isinstance(name, str) and name and name != block.get("name"):
+            block["name"] = name
             reading.natives.pop(id(block), None)
 
 

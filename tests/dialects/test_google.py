@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.genai import types
 
 from langgraph_portable_checkpoint.dialects.base import ExportOptions, ImportOptions
+from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages
 from langgraph_portable_checkpoint.dialects.google import Google
 from langgraph_portable_checkpoint.dialects.report import Placed, Report
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
@@ -222,3 +224,20 @@ def test_what_is_no_contents_is_refused_with_its_place(payload: Any, where: str)
     with pytest.raises(MalformedHistoryError) as raised:
         read(payload)
     assert any(where in problem for problem in raised.value.problems)
+
+
+def test_a_history_that_the_sdk_dumped_with_all_its_nulls_keeps_its_signatures() -> None:
+    contents = [
+        types.Content(role="user", parts=[types.Part(text="q")]),
+        types.Content(
+            role="model",
+            parts=[types.Part(function_call=types.FunctionCall(name="f", args={}), thought_signature=b"signature")],
+        ),
+        types.Content(role="user", parts=[types.Part.from_function_response(name="f", response={"output": "r"})]),
+    ]
+    for mode in ("json", "python"):
+        history = [content.model_dump(mode=mode) for content in contents]
+        export = export_messages(import_messages({"contents": history}, "google").envelopes, "google")
+        (part,) = export.payload["contents"][1]["parts"]
+        assert part.get("thought_signature") in (b"signature", "c2lnbmF0dXJl")
+        assert export.lossless

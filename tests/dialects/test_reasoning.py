@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from importlib import import_module
 from typing import Any
 
 import pytest
+from langchain_anthropic import ChatAnthropic
 
 from langgraph_portable_checkpoint.dialects.export import export_messages
-from langgraph_portable_checkpoint.dialects.models import model_family
+from langgraph_portable_checkpoint.dialects.models import model_family, name_of_profile
 from tests.dialects.histories import CLAUDE, OPENAI, RESPONSES, assistant, call, result, text, thought, user
 
 BINDING = {**CLAUDE, "model": "claude-opus-5-5-20260901"}
@@ -216,3 +219,28 @@ def test_several_summaries_stay_one_item() -> None:
 )
 def test_model_families(name: str, family: str) -> None:
     assert model_family(name) == family
+
+
+PROFILES = {
+    name: profile
+    for package in ("anthropic", "google_genai", "openai", "aws")
+    for name, profile in import_module(f"langchain_{package}.data._profiles")._PROFILES.items()
+    if profile.get("name")
+}
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_is_of_the_model_that_it_was_made_for_or_of_none_that_is_known(name: str) -> None:
+    found = name_of_profile(PROFILES[name])
+    bare, told = (re.sub("[-.]", "", model_family(each)) for each in (name, found or ""))
+    assert told in bare
+    if re.fullmatch(r"claude-(opus|sonnet|haiku|fable)-\d(-\d)?", name):
+        assert found == name
+
+
+def test_signed_reasoning_goes_back_to_a_model_that_is_named_by_its_profile() -> None:
+    chat = ChatAnthropic(model="claude-sonnet-4-5", api_key="x")  # type: ignore[call-arg]  # pydantic's alias
+    assert chat.profile
+    assert len(thinks(history(CLAUDE), model=chat.profile)) == 1
+    other = {**chat.profile, "name": "Claude Opus 4.1"}
+    assert thinks(history(CLAUDE), model=other) == []

@@ -556,3 +556,34 @@ def test_arguments_that_a_human_changed_are_the_ones_that_count(target: str, kwa
     sent = str(export_messages([Q, asked, ToolMessage("paid", tool_call_id="c1")], target).payload)
     assert "1000" not in sent
     assert "5" in sent
+
+
+def test_a_signed_answer_with_citations_keeps_its_signature() -> None:
+    cited = {"type": "citation", "url": "https://u.example", "start_index": 0, "end_index": 1}
+    block = {"type": "text", "text": "a", "annotations": [cited], "extras": {"signature": "c2ln"}}
+    made = {"model_provider": "google_genai", "output_version": "v1", "model_name": "gemini-3-pro-preview"}
+    export = export_messages([Q, AIMessage([block], response_metadata=made), Z], "google")
+    assert export.payload["contents"][1]["parts"] == [{"text": "a", "thoughtSignature": "c2ln"}]
+    assert [(loss.rule, loss.kind) for loss in export.report] == [("G4", "dropped")]
+
+
+@pytest.mark.parametrize(
+    ("target", "block"),
+    [
+        ("anthropic", {"type": "tool_use", "id": "c1", "name": "send", "input": {"to": "bob"}}),
+        ("openai-responses", {"type": "function_call", "call_id": "c1", "name": "send", "arguments": '{"to":"bob"}'}),
+    ],
+)
+def test_a_call_of_another_tool_that_a_human_chose_is_that_tool_s(target: str, block: dict[str, Any]) -> None:
+    provider = target.partition("-")[0]
+    called = [{"name": "draft", "args": {"to": "carol"}, "id": "c1"}]
+    said = AIMessage([block], tool_calls=called, response_metadata={"model_provider": provider})
+    history = [Q, said, ToolMessage("drafted", tool_call_id="c1", name="draft"), AIMessage("ok")]
+    for to in (target, "openai-chat", "anthropic"):
+        export = export_messages(history, to)
+        written = json.dumps(export.payload)
+        assert "draft" in written
+        assert "carol" in written
+        assert "send" not in written
+        assert "bob" not in written
+        assert export.lossless
