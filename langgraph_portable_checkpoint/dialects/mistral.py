@@ -120,6 +120,7 @@ class Mistral:
             refusal=False,
             non_standard="same-api",
             read_parts=frozenset(READERS),
+            native_parts=frozenset({"document_url"}),
             own_parts=frozenset(part for part in _OWN_PARTS if version.takes(*part)),
             part_roles={} if version.hosted else {"reference": frozenset[str]()},
         )

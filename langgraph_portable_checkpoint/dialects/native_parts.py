@@ -17,8 +17,9 @@ from ..envelope.model import Block
 from ..envelope.placeholders import without_placeholder
 from .base import without_raw
 from .bedrock_blocks import KEYS, block_of
-from .google_parts import is_part
+from .google_parts import is_part, media_block
 from .media_parts import placeholder
+from .mistral_read import READERS as MISTRAL_READERS
 from .plain_values import is_plain
 from .responses_items import OUTPUTS
 from .responses_read import answer_blocks
@@ -114,6 +115,18 @@ def _json(value: Mapping[str, Any]) -> list[Block]:
     return _converse(value) if "json" in value else []
 
 
+def _media(value: Mapping[str, Any]) -> list[Block]:
+    """Read langchain-google-genai's part for media, with its bytes as they are."""
+    block = media_block(value)
+    return [] if block is None else [block]
+
+
+def _chunk(value: Mapping[str, Any]) -> list[Block]:
+    """Read a chunk of Mistral's own, which langchain-mistralai hands on."""
+    block = MISTRAL_READERS[value["type"]](value)
+    return [] if block is None else [block]
+
+
 def _output(value: Mapping[str, Any]) -> list[Block]:
     """Read what langchain-openai's tools answer for an item of the Responses API: a text, parts, a screenshot."""
     return [
@@ -125,5 +138,8 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], list[Block]]]] = {
     **dict.fromkeys(_CONVERSE, _converse),
     "json": _json,
     "guard_content": _guarded,
+    "media": _media,
+    "input_audio": _chunk,
+    "document_url": _chunk,
     **dict.fromkeys(OUTPUTS, _output),
 }

@@ -259,9 +259,9 @@ class Parts:
     def _is_own_part(self, block: Block, placed: Placed) -> bool:
         origin = origin_of(block, placed.envelope)
         kind = kind_of(block.get("raw"))
-        return (
-            origin.get("provider") in self.target.providers and (placed.envelope["role"], kind) in self.target.own_parts
-        )
+        told = "provider" in origin
+        own = origin.get("provider") in self.target.providers if told else kind in self.target.native_parts
+        return own and (placed.envelope["role"], kind) in self.target.own_parts
 
     def _block(self, block: Block, placed: Placed, path: str) -> list[Block]:
         if self.target.own_parts and self._is_own_part(block, placed):

@@ -53,7 +53,7 @@ def read_fields(fields: Mapping[str, Any]) -> Reading:
     kwargs, metadata = _map(fields, "additional_kwargs"), _map(fields, "response_metadata")
     reading = Reading(_head(fields, kwargs, metadata), kwargs=dict(kwargs))
     if kwargs:
-        _read_leading(reading, kwargs)
+        _read_leading(reading, kwargs, fields.get("content"))
     if reading.blocks:
         reading.state["lead"] = len(reading.blocks)
     _read_content(reading, fields.get("content"))
@@ -102,7 +102,7 @@ def add_facts(envelope: dict[str, Any], fields: Mapping[str, Any], metadata: Map
         envelope["artifact"] = fields["artifact"]
 
 
-def _read_leading(reading: Reading, kwargs: dict[str, Any]) -> None:
+def _read_leading(reading: Reading, kwargs: dict[str, Any], content: Any) -> None:
     """Add what integrations keep beside content but the model said before it: reasoning, then hosted tools."""
     details = kwargs.get("reasoning_details")
     if isinstance(details, list) and details:
@@ -110,7 +110,7 @@ def _read_leading(reading: Reading, kwargs: dict[str, Any]) -> None:
         reading.kwargs["reasoning_details"] = None
         if kwargs.get("reasoning") == joined_reasoning(reading.blocks):
             reading.kwargs["reasoning"] = None
-    else:
+    elif not _thinks_in(content, kwargs):
         _read_reasoning(reading, kwargs)
     outputs = kwargs.get("tool_outputs")
     if isinstance(outputs, list) and outputs:
@@ -128,6 +128,15 @@ def _read_reasoning(reading: Reading, kwargs: dict[str, Any]) -> None:
     if isinstance(kwargs.get("reasoning"), dict) and read_block(kwargs["reasoning"])[0]["type"] == "reasoning":
         reading.state["reasoning"] = _read_native(reading, kwargs["reasoning"])
         reading.kwargs["reasoning"] = None
+
+
+def _thinks_in(content: Any, kwargs: Mapping[str, Any]) -> bool:
+    """True where content holds the reasoning that stands beside it too, as LangChain's v1 output leaves it."""
+    if type(content) is not list:
+        return False
+    said = [part.get("reasoning") for part in content if isinstance(part, dict) and part.get("type") == "reasoning"]
+    told = next((kwargs[key] for key in ("reasoning_content", "reasoning") if isinstance(kwargs.get(key), str)), None)
+    return bool(said) and told == "".join(text for text in said if isinstance(text, str))
 
 
 def _read_native(reading: Reading, native: Any) -> Entry:

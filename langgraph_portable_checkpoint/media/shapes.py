@@ -28,6 +28,12 @@ URL_KEYS: Final = frozenset(
     {"url", "uri", "image_url", "audio_url", "video_url", "document_url", "file_url", "file_data", "data"}
 )
 _PART_KEYS: Final = frozenset({"input_audio"})
+_OPAQUE_KEYS: Final = frozenset(
+    {
+        "redacted_content", "redactedContent", "redacted_data", "signature", "thought_signature", "thoughtSignature",
+        "encrypted_content",
+    }
+)  # fmt: skip
 _ANNOUNCING_KEYS: Final = frozenset(
     {"mime_type", "mimeType", "media_type", "mediaType", "source_type", "transcript", "filename"}
 )
@@ -86,13 +92,18 @@ def recognise(leaf: str | bytes, enclosing: Enclosing, *, min_bytes: int) -> Fou
         return None
     first = head(leaf, encoded)
     seen = sniff(first) if first else None
-    if named and not seen and _may_be_a_word(encoded, enclosing):
+    if not seen and (_is_opaque(enclosing) or (named and _may_be_a_word(encoded, enclosing))):
         return None
     if named:
         return Found(encoded, declared_type(encoded.prefix, enclosing) or seen or OCTET_STREAM, True) if first else None
     if encoded.encoding == "data-url":
         return Found(encoded, declared_type(encoded.prefix, ()) or OCTET_STREAM, False) if first else None
     return Found(encoded, seen, False) if seen or encoded.encoding == "bytes" else None
+
+
+def _is_opaque(enclosing: Enclosing) -> bool:
+    """Say whether a leaf is what a provider sealed and wants back as it is; a file under such a key is a file."""
+    return bool(enclosing) and enclosing[-1][0] in _OPAQUE_KEYS
 
 
 def is_media_part(block: Mapping[Any, Any]) -> bool:

@@ -16,6 +16,7 @@ from langchain_core.messages import BaseMessage
 
 from ..dialects.base import UnreadMedium
 from ..dialects.beside import MEDIA_PARTS
+from ..dialects.native_parts import neutral_form
 from ..dialects.responses_read import lift_items
 from ..envelope.model import Block, MessageEnvelope
 from ..envelope.read import read_message
@@ -121,8 +122,9 @@ class _Marking:
         hole = next((hole for mark, hole in self.marks.items() if _holds(block, mark)), None)
         if hole is None:
             return block
+        (block, *more) = (neutral_form(block["value"]) if block["type"] == "non_standard" else ()) or (block,)
         kept = {key: value for key, value in block.items() if key not in ("base64", "data", "url", "raw")}
-        if block["type"] not in MEDIA_PARTS:
+        if block["type"] not in MEDIA_PARTS or more:
             return None
         if "file_id" in kept:
             return cast(Block, kept)

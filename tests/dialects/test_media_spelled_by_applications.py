@@ -132,3 +132,21 @@ def test_a_transcript_stands_for_audio_elsewhere() -> None:
         assert [loss.kind for loss in export.report] == ["downgraded"]
     own = export_messages([HumanMessage("hi"), spoken, HumanMessage("and?")], "openai-chat").payload
     assert own["messages"][1]["audio"] == {"id": "audio_1"}
+
+
+@pytest.mark.parametrize(
+    ("part", "target", "kind"),
+    [
+        ({"type": "media", "mime_type": "video/mp4", "data": b"\0\0\0\x20ftypisom"}, "google", "inlineData"),
+        ({"type": "input_audio", "input_audio": "UklGRgAAAABXQVZF"}, "google", "inlineData"),
+        ({"type": "document_url", "document_url": "data:application/pdf;base64,JVBERi0="}, "anthropic", "document"),
+        ({"type": "document_url", "document_url": "data:application/pdf;base64,JVBERi0="}, "mistral", "document_url"),
+    ],
+)
+def test_parts_of_one_integration_are_media_everywhere(part: dict[str, Any], target: str, kind: str) -> None:
+    export = export_messages([HumanMessage([{"type": "text", "text": "see"}, part])], target)
+    message = (export.payload.get("contents") or export.payload["messages"])[0]
+    found = (message.get("parts") or message["content"])[1]
+    assert found.get("type", next(iter(found))) == kind
+    assert export.lossless
+    assert lint(export.payload, target) == []

@@ -587,3 +587,17 @@ def test_a_call_of_another_tool_that_a_human_chose_is_that_tool_s(target: str, b
         assert "send" not in written
         assert "bob" not in written
         assert export.lossless
+
+
+@pytest.mark.parametrize("provider", ["fireworks", "groq", "deepseek"])
+def test_reasoning_that_stands_in_content_and_beside_it_is_said_once(provider: str) -> None:
+    said = AIMessage(
+        [{"type": "reasoning", "reasoning": "hm"}, {"type": "text", "text": "a"}],
+        additional_kwargs={"reasoning_content": "hm"},
+        response_metadata={"model_provider": provider, "output_version": "v1"},
+    )
+    sent = export_messages([Q, said, Z], "openai-chat", profile=provider).payload["messages"][1]
+    assert "hm" in (sent.get("reasoning_content"), sent.get("reasoning"))
+    told = export_messages([Q, said, Z], "anthropic", reasoning="text").payload["messages"][1]
+    assert json.dumps(told).count("hm") == 1
+    assert [loss.path for loss in export_messages([Q, said, Z], "mistral").report] == ["content[0]"]

@@ -179,3 +179,42 @@ def test_losses_of_messages_that_are_not_chosen_are_not_told(server: Room, tmp_p
         graph(saver, Plain).invoke({"messages": [HumanMessage("q"), *said, HumanMessage("z")]}, CONFIG)
         assert len(export_thread(saver, "t", "anthropic", resolve_media=False).report) == 1
         assert export_thread(saver, "t", "anthropic", resolve_media=False, turns=1).lossless
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "media", "mime_type": "audio/wav", "data": SOUND},
+        {"type": "input_audio", "input_audio": base64.b64encode(SOUND).decode()},
+        {"type": "document_url", "document_url": URL},
+    ],
+    ids=lambda part: str(part["type"]),
+)
+def test_a_part_of_one_integration_s_is_told_like_any_other(server: Room, tmp_path: Path, part: dict[str, Any]) -> None:
+    folder = tmp_path / "media"
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix, media_store=folder) as saver:
+        graph(saver, Plain).invoke({"messages": [HumanMessage([part])]}, CONFIG)
+        (medium,) = saver.media_table("t")
+        saver.media_store.delete(str(medium.ref))
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix, media_store=folder) as saver:
+        for target in ("google", "mistral", "anthropic"):
+            export = export_thread(saver, "t", target)
+            assert [(loss.kind, loss.path) for loss in export.report] == [("unresolved", "content[0]")]
+            assert "not available here" in json.dumps(export.payload)
+
+
+def test_what_a_provider_sealed_is_no_medium(server: Room) -> None:
+    sealed = {"type": "reasoning_content", "reasoning_content": {"redacted_content": bytes(range(256)) * 20}}
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        said = AIMessage(
+            [sealed, {"type": "text", "text": "a"}], response_metadata={"model_provider": "bedrock_converse"}
+        )
+        graph(saver, Plain).invoke({"messages": [HumanMessage("q"), said, HumanMessage("z")]}, CONFIG)
+        assert not list(saver.media_table("t"))
+        export = export_thread(saver, "t", "bedrock", resolve_media=False)
+        assert export.lossless
+        assert bytes(range(256)) * 20 in [
+            block["reasoningContent"].get("redactedContent")
+            for block in export.payload["messages"][1]["content"]
+            if "reasoningContent" in block
+        ]
