@@ -41,8 +41,14 @@ class Codex:
     RULES: tuple[Rule, ...] = (
         Rule(id="CX1", text="a line that is no JSON object, or no readable item, is skipped", source=_SOURCE),
         Rule(id="CX2", text="events, contexts and metadata are no messages", source=_SOURCE),
-        Rule(id="CX3", text="a compacted record replaces everything before it", source=_SOURCE),
+        Rule(
+            id="CX3",
+            text="a compacted record replaces the history before it by its own, or else by the user's messages and a "
+            "summary; a session's instructions stay",
+            source=_SOURCE,
+        ),
         Rule(id="CX4", text="a turn may be aborted or fail; an exec stream does not hold its prompt", source=_SOURCE),
+        Rule(id="CX5", text="thread_rolled_back takes the last turns of the user back", source=_SOURCE),
     )
     FIELD_MAP: tuple[Field, ...] = (
         Field(neutral="messages", native="response_item payloads, as in OpenAI Responses"),
@@ -64,6 +70,7 @@ class Codex:
         DeclaredLoss(
             rule="CX4", kind="unresolved", when="a turn that was aborted or failed, a prompt that is not there"
         ),
+        DeclaredLoss(rule="CX5", kind="dropped", when="turns that the user took back"),
     )
 
     def target(self, options: ExportOptions) -> Target:
@@ -160,6 +167,8 @@ class _RolloutReader:
             self._compacted(payload, line)
         elif kind == "session_meta":
             self._session(payload)
+        elif kind == "event_msg" and payload.get("type") == "thread_rolled_back":
+            self._rolled_back(payload.get("num_turns"), line)
         elif kind == "turn_context" and isinstance(payload.get("model"), str):
             self.origin["model"] = payload["model"]
             self.skipped["turn_context"] += 1
@@ -205,19 +214,34 @@ class _RolloutReader:
             self.items.envelopes.append(_dressed(envelope, item, line))
 
     def _compacted(self, payload: Mapping[str, Any], line: Line) -> None:
-        gone = len(self.items.envelopes)
+        """Put a compaction's history in the place of the one before, or the user's messages and its summary."""
+        history, summary = payload.get("replacement_history"), payload.get("message")
+        replaced = isinstance(history, list) and bool(history)
+        before = self.items.envelopes[:]
+        self.items.envelopes[:] = [each for each in before if _is_of_session(each) or (not replaced and _typed(each))]
+        gone = len(before) - len(self.items.envelopes)
         self.report.add(
             "CX3", "dropped", action=f"left out {gone} messages", path=f"line {line.number}", detail="compacted"
         )
-        self.items.envelopes.clear()
-        history = payload.get("replacement_history")
-        for item in history if isinstance(history, list) else ():
+        for item in history if replaced and isinstance(history, list) else ():
             if isinstance(item, Mapping):
                 self._item(item, line)
-        if not self.items.envelopes and isinstance(payload.get("message"), str):
-            self._item({"type": "message", "role": "user", "content": payload["message"]}, line)
-            for envelope in self.items.envelopes:
+        if not replaced and isinstance(summary, str):
+            at = len(self.items.envelopes)
+            self._item({"type": "message", "role": "user", "content": summary}, line)
+            for envelope in self.items.envelopes[at:]:
                 envelope["typed_by_user"] = False
+
+    def _rolled_back(self, turns: Any, line: Line) -> None:
+        """Leave out the last turns that the user began, as Codex does when it goes on with the thread."""
+        self.skipped["event_msg"] += 1
+        begun = [at for at, each in enumerate(self.items.envelopes) if each["role"] == "user" and not _is_context(each)]
+        if not isinstance(turns, int) or turns <= 0 or not begun:
+            return
+        cut = begun[-min(turns, len(begun))]
+        action = f"left out {len(self.items.envelopes) - cut} messages that the user took back"
+        self.report.add("CX5", "dropped", action=action, path=f"line {line.number}", detail="thread_rolled_back")
+        del self.items.envelopes[cut:]
 
 
 def _plain_output(item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -234,7 +258,21 @@ def _dressed(envelope: MessageEnvelope, item: Mapping[str, Any], line: Line) -> 
     output = item.get("output")
     if envelope["role"] == "tool" and isinstance(output, Mapping) and output.get("success") is False:
         envelope["status"] = "error"
-    texts = [block["text"] for block in envelope["content"] if block["type"] == "text"]
-    if envelope["role"] == "user" and texts and all(text.lstrip().startswith(_NOT_TYPED) for text in texts):
+    if envelope["role"] == "user" and _is_context(envelope):
         envelope["typed_by_user"] = False
     return envelope
+
+
+def _is_context(envelope: MessageEnvelope) -> bool:
+    """True for what Codex itself says in the user's role: the environment, instructions, that a turn was aborted."""
+    texts = [block["text"] for block in envelope["content"] if block["type"] == "text"]
+    return bool(texts) and all(text.lstrip().startswith(_NOT_TYPED) for text in texts)
+
+
+def _typed(envelope: MessageEnvelope) -> bool:
+    return envelope["role"] == "user" and envelope.get("typed_by_user") is not False
+
+
+def _is_of_session(envelope: MessageEnvelope) -> bool:
+    """True for the instructions of a session, which are sent with every request and are no part of its history."""
+    return envelope["role"] == "system" and NAME in envelope.get("extras", {})

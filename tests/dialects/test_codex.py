@@ -76,6 +76,7 @@ def test_a_compaction_replaces_what_stands_before_it() -> None:
     old = [said("user", "old"), said("assistant", "old answer")]
     summary, losses = read([*old, {"type": "compacted", "payload": {"message": "Summary"}}, said("user", "new")])
     assert [(one["content"][0]["text"], one.get("typed_by_user", True)) for one in summary] == [
+        ("old", True),
         ("Summary", False),
         ("new", True),
     ]
@@ -193,3 +194,32 @@ def test_any_lines_are_read_or_refused(lines: list[Any]) -> None:
         read(lines)
     except MalformedHistoryError:
         return
+
+
+SESSION = {"type": "session_meta", "payload": {"id": "s", "instructions": "Be brief."}}
+
+
+def texts(records: list[Any]) -> list[str]:
+    return [one["content"][0]["text"] for one in read(records)[0]]
+
+
+def test_the_instructions_of_a_session_outlive_a_compaction() -> None:
+    old = [SESSION, said("user", "one"), said("assistant", "1")]
+    assert texts([*old, {"type": "compacted", "payload": {"message": "Sum"}}]) == ["Be brief.", "one", "Sum"]
+    history = [said("user", "kept")["payload"]]
+    replaced = {"type": "compacted", "payload": {"message": "", "replacement_history": history}}
+    assert texts([*old, replaced]) == ["Be brief.", "kept"]
+
+
+@pytest.mark.parametrize(
+    ("turns", "left"),
+    [(1, ["Be brief.", "<environment_context>", "one", "1"]), (2, ["Be brief.", "<environment_context>"]), (9, None)],
+)
+def test_turns_that_the_user_took_back_are_left_out(turns: int, left: list[str] | None) -> None:
+    context = said("user", "<environment_context>")
+    talk = [SESSION, context, said("user", "one"), said("assistant", "1"), said("user", "two"), said("assistant", "2")]
+    back = {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": turns}}
+    left = left or ["Be brief.", "<environment_context>"]
+    assert texts([*talk, back, said("user", "again")]) == [*left, "again"]
+    _, losses = read([*talk, back])
+    assert [loss.kind for loss in losses if loss.rule == "CX5"] == ["dropped"]

@@ -124,6 +124,8 @@ IMPORTS: dict[tuple[str, str, str], Any] = {
     ("codex", "CX1", "downgraded"): CODEX.replace('"hi"', '"\\ud800"'),
     ("codex", "CX2", "dropped"): CODEX + '\n{"type": "event_msg", "payload": {}}',
     ("codex", "CX3", "dropped"): CODEX + '\n{"type": "compacted", "payload": {"message": "sum"}}',
+    ("codex", "CX5", "dropped"): f"{CODEX}\n{CODEX}"
+    '\n{"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}}',
     ("codex", "CX4", "unresolved"): CODEX + '\n{"type": "event_msg", "payload": {"type": "turn_aborted"}}',
     ("session-envelope", "S2", "unresolved"): {
         "version": 3,
