@@ -70,6 +70,11 @@ class Google:
         Field(neutral="text", native="parts[].text"),
         Field(neutral="reasoning", native="parts[].text with thought: true"),
         Field(neutral="extras.signature", native="parts[].thoughtSignature", note="only from Gemini itself (G10, G11)"),
+        Field(
+            neutral="origin.provider google",
+            native="what langchain-google-genai made",
+            note="it names both platforms so: a thread that it made on Vertex goes back with profile gemini, whole",
+        ),
         Field(neutral="tool_call", native="parts[].functionCall", note="id left out for Vertex (G12)"),
         Field(neutral="tool message", native="parts[].functionResponse", note="response.output or response.error (G8)"),
         Field(

@@ -44,6 +44,24 @@ def settled(block: Block) -> tuple[Block, bool]:
     return found, readable or bool(found.get("data"))
 
 
+def text_of_file(block: Block) -> Block | None:
+    """Return a file of text as a plain-text document, whose text is its own; None for any other block."""
+    mime_type = (block.get("mime_type") or "").partition(";")[0].strip().lower()
+    if block["type"] != "file" or not (mime_type.startswith("text/") or mime_type in _TEXTS):
+        return None
+    try:
+        data = block["data"] if "data" in block else a2b_base64(block.get("base64") or "", strict_mode=True)
+        text = data.decode("utf-8")
+    except ValueError:
+        return None
+    kept = {key: value for key, value in block.items() if key not in ("data", "base64", "raw")}
+    return cast(Block, {**kept, "type": "text-plain", "text": text, "mime_type": mime_type}) if text.strip() else None
+
+
+_TEXTS: Final = frozenset({"application/json", "application/xml", "application/yaml", "application/x-yaml"})
+"""Types of texts that do not say so."""
+
+
 def without_parameters(block: Block) -> Block:
     """Return a block whose mime type is the bare type: "image/png" for "image/png;charset=x"."""
     bare = (block.get("mime_type") or "").partition(";")[0].strip()

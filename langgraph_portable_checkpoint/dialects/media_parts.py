@@ -14,7 +14,7 @@ from ..envelope.model import Block
 from ..errors import UnsupportedPartError
 from .base import ExportOptions, MediaRule, MediaSource, Target, without_raw
 from .beside import MEDIA_PARTS
-from .media_facts import settled, uploader_of, without_parameters
+from .media_facts import settled, text_of_file, uploader_of, without_parameters
 from .report import LossKind, Placed, Report
 
 _SOURCES: Final[tuple[tuple[str, MediaSource], ...]] = (
@@ -77,6 +77,10 @@ class MediaFitter:
             return self._as_text(found["text"], found, placed, path)
         if rule is not None and not rule.takes_mime(found.get("mime_type")):
             found = without_parameters(found)
+        if rule is None or not rule.takes_mime(found.get("mime_type")):
+            plain = text_of_file(found)
+            if plain is not None:
+                return self._as_plain(plain, placed, path)
         reason = self._refusal(rule, found, placed)
         if reason:
             return self._instead(found, placed, path, reason=reason, kind="placeholder")
@@ -135,6 +139,17 @@ class MediaFitter:
         if not rule.takes_mime(block.get("mime_type")) and not untold:
             return f"{self.target.dialect} does not take {block.get('mime_type') or 'an unknown mime type'}"
         return ""
+
+    def _as_plain(self, plain: Block, placed: Placed, path: str) -> list[Block]:
+        """Return a file of text as a plain-text document where the target takes one, else as its text."""
+        table = self.target.media or {}
+        if (placed.envelope["role"], "text-plain") not in table:
+            return self._as_text(plain["text"], plain, placed, path)
+        if plain.get("mime_type") != "text/plain":
+            action = "a file of text became a plain-text document"
+            detail = plain.get("mime_type", "")
+            self.report.add(self.target.rule("media"), "downgraded", at=placed, path=path, action=action, detail=detail)
+        return [{**plain, "mime_type": "text/plain"}]
 
     def _as_text(self, text: str, block: Block, placed: Placed, path: str) -> list[Block]:
         spoken = block["type"] == "audio"

@@ -131,13 +131,22 @@ class ItemReader:
 
 
 def lift_items(envelope: MessageEnvelope) -> MessageEnvelope:
-    """Read a thread's message as its items: shell, patch and computer calls wait for a result too, and reasoning that
-    LangChain's v1 blocks tell summary by summary is one item (R2).
+    """Read a thread's message as its items: shell, patch and computer calls wait for a result too, reasoning that
+    LangChain's v1 blocks tell summary by summary is one item (R2), and a text has the id that its message has.
     """
     if envelope.get("origin", {}).get("api") != API:
         return envelope
     content = [_lifted(block) if block["type"] == "non_standard" else block for block in envelope["content"]]
-    return {**envelope, "content": list(_one_per_id(content))}
+    return {**envelope, "content": [_with_id(block, envelope) for block in _one_per_id(content)]}
+
+
+def _with_id(block: Block, envelope: MessageEnvelope) -> Block:
+    """Give an answer's text the id of its item where LangChain's message has it, as older output does (v0)."""
+    item_id = envelope.get("id")
+    said = block["type"] in ("text", "refusal") and "id" not in block
+    if not said or envelope["role"] != "assistant" or not str(item_id).startswith("msg_"):
+        return block
+    return {**block, "id": item_id}
 
 
 def _one_per_id(content: list[Block]) -> Iterator[Block]:

@@ -278,7 +278,10 @@ class ResponsesWriter:
         raw = block["value"] if block["type"] == "non_standard" else self._raw_part(block, placed.envelope)
         if raw is None:
             self._tell_unsaid(block, placed)
-        return raw if raw is not None else {**PARTS[block["type"]](block), **hints_of(block)}
+        if raw is None:
+            return {**PARTS[block["type"]](block), **hints_of(block)}
+        bare = raw.get("type") == "input_image" and "detail" not in raw and placed.envelope["role"] != "tool"
+        return {**raw, "detail": "auto"} if bare else raw
 
     def _follow_reasoning(self) -> None:
         """Drop reasoning that no item of the model follows directly (R1)."""

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
-from langgraph_portable_checkpoint import PortableRedisSaver, export_messages, export_thread, lint
+from langgraph_portable_checkpoint import PortableRedisSaver, export_messages, export_thread, import_messages, lint
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(5000)
 ENCODED = base64.b64encode(PNG).decode()
@@ -150,3 +150,31 @@ def test_parts_of_one_integration_are_media_everywhere(part: dict[str, Any], tar
     assert found.get("type", next(iter(found))) == kind
     assert export.lossless
     assert lint(export.payload, target) == []
+
+
+NOTES = base64.b64encode("Läs: a,b\n1,2".encode()).decode()
+
+
+@pytest.mark.parametrize(("mime_type", "kinds"), [("text/plain", []), ("text/csv", ["downgraded"])])
+def test_a_file_of_text_is_a_document_or_its_text(mime_type: str, kinds: list[str]) -> None:
+    part = {"type": "file", "base64": NOTES, "mime_type": mime_type}
+    asked = HumanMessage([{"type": "text", "text": "read"}, part])
+    export = export_messages([asked], "anthropic")
+    source = {"type": "text", "media_type": "text/plain", "data": "Läs: a,b\n1,2"}
+    assert export.payload["messages"][0]["content"][1] == {"type": "document", "source": source}
+    assert [loss.kind for loss in export.report] == kinds
+    told = export_messages([asked], "mistral")
+    assert "Läs: a,b" in json.dumps(told.payload, ensure_ascii=False)
+    assert [loss.kind for loss in told.report] == ["downgraded"]
+    for target in ("google", "bedrock", "openai-responses"):
+        assert "Läs" not in json.dumps(export_messages([asked], target).payload, default=repr, ensure_ascii=False)
+    broken = HumanMessage([{"type": "text", "text": "read"}, {**part, "base64": "/////w=="}])
+    assert [loss.kind for loss in export_messages([broken], "anthropic").report] == ["placeholder"]
+
+
+def test_a_picture_of_the_responses_api_says_how_closely_to_look() -> None:
+    image = {"type": "input_image", "image_url": "https://e.example/a.png"}
+    history = [{"role": "user", "content": [{"type": "input_text", "text": "see"}, image]}]
+    export = export_messages(import_messages(history, "openai-responses").envelopes, "openai-responses")
+    assert export.payload["input"][0]["content"][1] == {**image, "detail": "auto"}
+    assert lint(export.payload, "openai-responses") == []

@@ -236,9 +236,15 @@ def test_sources_of_a_search_are_told_where_they_stand_apart() -> None:
     assert within.payload["input"][1]["action"] == action
 
 
-def test_the_phase_of_an_answer_goes_back_without_its_id() -> None:
-    said = {**items()[0], "phase": "final_answer"}
-    export = export_messages([Q, from_gpt([said], "v0"), Z], "openai-responses", model="gpt-5")
+def test_an_answer_whose_id_the_message_has_goes_back_as_its_item() -> None:
+    cited = {"type": "url_citation", "start_index": 0, "end_index": 5, "url": "https://u.example", "title": "T"}
+    said = {**items(annotations=[cited])[0], "phase": "final_answer"}
+    answer = from_gpt([said], "v0")
+    export = export_messages([Q, answer, Z], "openai-responses", model="gpt-5")
+    assert bare(export.payload["input"][1]) == bare(said)
+    assert export.lossless
+    nameless = answer.model_copy(update={"id": "run-1", "content": [{**answer.content[0], "annotations": []}]})  # type: ignore[dict-item]
+    export = export_messages([Q, nameless, Z], "openai-responses", model="gpt-5")
     assert export.payload["input"][1] == {"role": "assistant", "content": "Hello", "phase": "final_answer"}
     assert export.lossless
 
