@@ -71,6 +71,13 @@ def model_name(model: BaseChatModel) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
+def told_model(model: BaseChatModel) -> str | dict[str, Any] | None:
+    """Name a model together with what its ModelProfile says of the media that it reads, where it has one."""
+    name, profile = model_name(model), getattr(model, "profile", None)
+    reads = {key: value for key, value in (profile or {}).items() if key.endswith(("_inputs", "_tool_message"))}
+    return {**reads, "model": name} if reads else name
+
+
 class PortableHistoryMiddleware(AgentMiddleware[Any, Any]):
     """Makes each request's messages fit for the model that is asked.
 
@@ -95,7 +102,7 @@ class PortableHistoryMiddleware(AgentMiddleware[Any, Any]):
 
     def _adapted(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         named = (self._to, self._options.get("profile")) if self._to else dialect_of(request.model, request.tools)
-        options = {"model": model_name(request.model), **self._options, "profile": named[1]}
+        options = {"model": told_model(request.model), **self._options, "profile": named[1]}
         adapted = adapt_messages(request.messages, named[0], **options)
         if adapted.report:
             self._on_loss(adapted.report)

@@ -10,6 +10,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr
 
 pytest.importorskip("langchain.agents.middleware", reason="the package langchain is not installed")
@@ -187,3 +188,25 @@ def test_profile_without_its_dialect_is_refused() -> None:
     with pytest.raises(TypeError, match="to="):
         PortableHistoryMiddleware(profile="fireworks")
     PortableHistoryMiddleware("openai-chat", profile="fireworks")
+
+
+@pytest.mark.parametrize(
+    ("profile", "kinds"), [({"image_inputs": False}, ["placeholder"]), ({"image_inputs": True}, [])]
+)
+def test_a_model_is_not_shown_what_its_profile_says_that_it_cannot_read(profile: Any, kinds: list[str]) -> None:
+    image = {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"}
+    losses: list[Any] = []
+    model = Scripted(provider="groq", name_="llama-3.3-70b-versatile", profile=profile)
+    agent = create_agent(model, middleware=[PortableHistoryMiddleware(on_loss=losses.append)])
+    agent.invoke({"messages": [HumanMessage([{"type": "text", "text": "see"}, image])]})
+    assert [loss.kind for report in losses for loss in report] == kinds
+    assert ("iVBORw0KGgo" in str(model._asked[0])) == (not kinds)
+
+
+def test_what_a_model_spoke_goes_back_to_it_by_its_id() -> None:
+    audio = {"id": "audio_1", "data": "UklGRg==", "expires_at": 1, "transcript": "hi"}
+    made = {"model_provider": "openai", "model_name": "gpt-4o-audio-preview"}
+    spoken = AIMessage("", additional_kwargs={"audio": audio}, response_metadata=made)
+    adapted = adapt_messages([HumanMessage("say"), spoken, HumanMessage("go on")], "openai-chat").messages[1]
+    sent = ChatOpenAI(model="gpt-4o-audio-preview", api_key="x")._get_request_payload([adapted])["messages"][0]  # type: ignore[call-arg,arg-type]
+    assert sent["audio"] == {"id": "audio_1"}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 From = Annotated[str, typer.Option("--from", metavar="DIALECT", help="Dialect of the file; recognised by default.")]
 To = Annotated[str, typer.Option("--to", metavar="DIALECT", help="Dialect to write.", show_default=False)]
 Model = Annotated[
-    str | None, typer.Option("--model", metavar="NAME", help="Target model; decides about media, roles and reasoning.")
+    str | None, typer.Option("--model", metavar="NAME", help="Target model; decides about roles and reasoning.")
 ]
 Profile = Annotated[
     str | None, typer.Option("--profile", metavar="NAME", help="Host or platform within the dialect (groq, vertex).")

@@ -183,6 +183,8 @@ class Anthropic:
             return 0.0
         if _holds_untyped(contents):
             return 0.0
+        if any(item.get("type") == "message" and "stop_reason" in item for item in payload):
+            return 0.98
         return 0.95 if _kinds(contents) & _MARKS else 0.4
 
     def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:

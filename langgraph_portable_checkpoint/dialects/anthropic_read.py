@@ -48,6 +48,8 @@ def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) 
     if "content" not in message:
         problems.add(f"{path}.content", "is missing")
         return []
+    if message.get("type") == "message" and isinstance(message.get("model"), str):
+        origin = {**origin, "model": message["model"]}
     envelopes = list(_envelopes(message["content"], role, path, origin=origin, problems=problems))
     for envelope in envelopes[1:]:
         envelope["extras"] = {**envelope.get("extras", {}), "joined": True}

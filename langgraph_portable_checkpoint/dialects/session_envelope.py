@@ -100,7 +100,10 @@ class SessionEnvelope:
         """A version and messages beside the session's own keys."""
         if not isinstance(payload, Mapping) or not isinstance(payload.get("messages"), list):
             return 0.0
-        return 0.98 if "version" in payload and (payload.keys() <= _KEYS or payload.keys() & _OWN_KEYS) else 0.0
+        version = payload.get("version")
+        newer = isinstance(version, int) and version > max(VERSIONS)  # may have any keys
+        own = payload.keys() <= _KEYS or payload.keys() & _OWN_KEYS or newer
+        return 0.98 if "version" in payload and own else 0.0
 
     def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
         """Return what an import would refuse or report, as findings."""

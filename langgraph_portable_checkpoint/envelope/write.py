@@ -122,7 +122,12 @@ def _beside(block: _Block, api: str, *, answers: bool) -> bool:
     """Tell whether a block stands in a field of its own and not in content."""
     if block["type"] in CALL_TYPES:
         return answers and (api not in _CALLS_IN_CONTENT or "raw" not in block)
-    return api == "chat" and block["type"] in ("refusal", "reasoning")
+    return api == "chat" and (block["type"] in ("refusal", "reasoning") or (answers and _is_spoken(block)))
+
+
+def _is_spoken(block: _Block) -> bool:
+    """True for what a model spoke, which Chat Completions knows by its id."""
+    return block["type"] == "audio" and isinstance(block.get("file_id"), str)
 
 
 def _raw_or_standard(block: _Block) -> Any:
@@ -174,7 +179,7 @@ def _write_assistant(envelope: MessageEnvelope, content: _Content) -> BaseMessag
 
 
 def _kwargs(envelope: MessageEnvelope) -> dict[str, Any]:
-    """Calls, reasoning and refusal where Chat Completions has them, beside content."""
+    """Calls, reasoning, speech and refusal where Chat Completions has them, beside content."""
     if envelope.get("origin", {}).get("api") != "chat":
         return {}
     calls = [block for block in envelope["content"] if block["type"] in CALL_TYPES]
@@ -187,6 +192,10 @@ def _kwargs(envelope: MessageEnvelope) -> dict[str, Any]:
         named = reasoning[0].get("extras", {}).get("field")
         field = "reasoning" if named == "reasoning" else "reasoning_content"
         kwargs[field] = "".join(block.get("reasoning", "") for block in reasoning)
+    spoken: _Block | None = next((block for block in envelope["content"] if _is_spoken(block)), None)
+    if spoken is not None:
+        told = {"id": spoken["file_id"]} | ({"data": spoken["base64"]} if spoken.get("base64") else {})
+        kwargs["audio"] = spoken["raw"] if isinstance(spoken.get("raw"), dict) else told
     refusals = [block["refusal"] for block in envelope["content"] if block["type"] == "refusal"]
     return {**kwargs, **({"refusal": "".join(refusals)} if refusals else {})}
 

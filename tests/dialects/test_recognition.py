@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages
 from langgraph_portable_checkpoint.dialects.registry import bundled_names, get_dialect
 from langgraph_portable_checkpoint.dialects.report import Export
+from langgraph_portable_checkpoint.errors import FutureVersionError
 
 _CALL = AIMessage("text", tool_calls=[{"name": "look", "args": {"a": 1}, "id": "c"}])
 _TOOLS: list[BaseMessage] = [HumanMessage("hi"), _CALL, ToolMessage("found", tool_call_id="c"), AIMessage("yo")]
@@ -70,3 +71,17 @@ def test_a_request_with_tools_is_recognised_as_its_own(dialect: str) -> None:
 def test_lines_as_text_are_recognised() -> None:
     text = "\n".join(export_messages(_TOOLS, "agent-checkpoint").lines())
     assert import_messages(text).dialect == "agent-checkpoint"
+
+
+def test_messages_that_the_anthropic_sdk_dumped_are_its_own() -> None:
+    answer = {"id": "msg_01", "type": "message", "role": "assistant", "content": [{"type": "text", "text": "a"}]}
+    answer |= {"model": "claude-sonnet-4-5", "stop_reason": "end_turn", "stop_sequence": None}
+    history = [{"role": "user", "content": "q"}, answer]
+    for payload in (history, {"messages": history}):
+        imported = import_messages(payload)
+        assert (imported.dialect, imported.origin.get("model")) == ("anthropic", "claude-sonnet-4-5")
+
+
+def test_an_envelope_of_a_later_version_is_refused_whatever_else_it_has() -> None:
+    with pytest.raises(FutureVersionError):
+        import_messages({"version": 4, "messages": [{"role": "user", "content": "q"}], "session_id": "s"})
