@@ -111,7 +111,24 @@ def _content(envelope: MessageEnvelope) -> _Content:
     only = blocks[0] if len(blocks) == 1 else {}
     if only.get("type") == "text" and set(only) <= {"type", "text", "raw"} and (native is None or "raw" not in only):
         return str(only["text"])
+    if api == "converse":
+        return [_of_converse(block, answers=answers) or _standard(block) for block in blocks]
     return [(native or _standard)(block) for block in blocks]
+
+
+def _of_converse(block: _Block, *, answers: bool) -> dict[str, Any] | None:
+    """Return a block that langchain-aws takes only as Converse spells it; None for any other."""
+    raw = block.get("raw")
+    if not isinstance(raw, dict) or len(raw) != 1:
+        return None
+    [(key, value)] = raw.items()
+    sealed = key == "reasoningContent" and isinstance(value, dict) and "redactedContent" in value
+    if key not in _ONLY_CONVERSE and not sealed:
+        return None
+    return {"type": "non_standard", "value": raw} if answers else raw
+
+
+_ONLY_CONVERSE: Final = ("audio", "guardContent")
 
 
 def _api(envelope: MessageEnvelope) -> str:

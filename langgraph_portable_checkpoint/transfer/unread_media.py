@@ -93,6 +93,8 @@ class _Marking:
             changed["content"] = [self._part(part) for part in content]
         if "audio" in beside:
             changed["additional_kwargs"] = {**beside, "audio": self._audio(beside["audio"])}
+        if fields.get("artifact") is not None:
+            changed["artifact"] = _with_texts(fields["artifact"])
         return changed
 
     def _part(self, part: Any) -> Any:
@@ -131,6 +133,15 @@ class _Marking:
         self.told.append(hole)
         media = {"ref": hole.ref, "mime_type": hole.mime_type, "size_bytes": hole.size_bytes}
         return cast(Block, {**kept, "mime_type": hole.mime_type, "media": media})
+
+
+def _with_texts(value: Any) -> Any:
+    """Return a value with texts for bytes that only say what is missing, which would be taken for a file's."""
+    if isinstance(value, bytes):
+        return value.decode() if stands_for(value) is not None else value
+    if type(value) is dict:
+        return {key: _with_texts(each) for key, each in value.items()}
+    return [_with_texts(each) for each in value] if type(value) is list else value
 
 
 def _holds(value: Any, mark: str) -> bool:

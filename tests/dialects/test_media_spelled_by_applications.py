@@ -7,10 +7,18 @@ import json
 from typing import Any
 
 import pytest
+from langchain_aws.chat_models.bedrock_converse import _messages_to_bedrock
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import START, MessagesState, StateGraph
 
-from langgraph_portable_checkpoint import PortableRedisSaver, export_messages, export_thread, import_messages, lint
+from langgraph_portable_checkpoint import (
+    PortableRedisSaver,
+    adapt_messages,
+    export_messages,
+    export_thread,
+    import_messages,
+    lint,
+)
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(5000)
 ENCODED = base64.b64encode(PNG).decode()
@@ -178,3 +186,33 @@ def test_a_picture_of_the_responses_api_says_how_closely_to_look() -> None:
     export = export_messages(import_messages(history, "openai-responses").envelopes, "openai-responses")
     assert export.payload["input"][0]["content"][1] == {**image, "detail": "auto"}
     assert lint(export.payload, "openai-responses") == []
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image", "image": {"format": "png", "source": {"bytes": b"\x89PNG\r\n\x1a\n"}}},
+        {"type": "video", "video": {"format": "mp4", "source": {"bytes": b"\0\0\0\x20ftypisom"}}},
+    ],
+    ids=lambda part: str(part["type"]),
+)
+def test_parts_as_langchain_aws_types_them_are_media(part: dict[str, Any]) -> None:
+    kind = part["type"]
+    export = export_messages([HumanMessage([{"type": "text", "text": "see"}, part])], "bedrock")
+    assert export.payload["messages"][0]["content"][1] == {kind: part[kind]}
+    assert export.lossless
+
+
+def test_what_langchain_aws_takes_only_as_converse_spells_it_is_adapted_so() -> None:
+    sealed = {"type": "reasoning_content", "reasoning_content": {"redacted_content": b"RED"}}
+    made = {"model_provider": "bedrock_converse", "model_name": "anthropic.claude-sonnet-4-5"}
+    guarded = {"guardContent": {"text": {"text": "secret"}}}
+    sound = {"type": "audio", "base64": "UklGRgAAAABXQVZF", "mime_type": "audio/wav"}
+    asked: list[Any] = [guarded, {"type": "text", "text": "q"}, sound]
+    history = [HumanMessage(asked), AIMessage([sealed, {"type": "text", "text": "a"}], response_metadata=made)]
+    adapted = adapt_messages([*history, HumanMessage("z")], "bedrock")
+    sent, _ = _messages_to_bedrock(adapted.messages)
+    assert sent[0]["content"][0] == guarded
+    assert "audio" in sent[0]["content"][2]
+    assert sent[1]["content"][0] == {"reasoningContent": {"redactedContent": b"RED"}}
+    assert adapted.report == ()

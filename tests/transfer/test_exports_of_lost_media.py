@@ -171,6 +171,7 @@ def test_what_a_tool_gave_beside_its_content_is_told_where_it_would_be(server: R
         assert export_thread(saver, "t", "anthropic", resolve_media=False).lossless
         export = export_thread(saver, "t", "langchain", resolve_media=False)
         assert [(loss.message, loss.path) for loss in export.report if loss.kind == "unresolved"] == [(2, "artifact")]
+        assert "kept as" in export.payload["messages"][2]["data"]["artifact"]["image"]
 
 
 def test_losses_of_messages_that_are_not_chosen_are_not_told(server: Room, tmp_path: Path) -> None:

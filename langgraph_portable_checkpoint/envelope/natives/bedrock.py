@@ -75,6 +75,8 @@ BY_TYPE: Final[dict[str, tuple[Kind, ...]]] = {
         ),
     ),
     "document": (_media_kind("document", "file", "bytes", typed=True),),
+    "image": (_media_kind("image", "image", "bytes", typed=True),),
+    "video": (_media_kind("video", "video", "bytes", typed=True),),
 }
 BY_KEY: Final[dict[str, tuple[Kind, ...]]] = {
     "toolUse": (
