@@ -80,9 +80,12 @@ class MediaMethods(UploadMethods):
         entries = [MediaReport.from_wire(wire, where=f"thread {thread_id!r}") for wire in media.stored.reports]
         entries += [MediaReport(reason="corrupt_blob", detail=str(error)) for error in media.corrupt.values()]
         lying = {name: record for name, record in media.records.items() if record.recognised_as is not None}
-        if not entries and not lost and not lying:
+        if not entries and not lost and not lying and not check:
             return []
         places = yield from media_places(self._core, thread_id)
+        if check:
+            known = media.records.keys() | media.corrupt.keys()
+            lost = {**{name: _UNKNOWN for name in places.media if name not in known}, **lost}
         entries = [_with_turn(entry, places) for entry in _distinct(entries)]
         entries += [_loss(each, media.records.get(name), _place(name, places)) for name, each in lost.items()]
         entries += [mismatch_report(record, **_place(name, places)) for name, record in lying.items()]
@@ -236,6 +239,10 @@ def _with_turn(entry: MediaReport, places: MediaPlaces) -> MediaReport:
 def _place(name: bytes, places: MediaPlaces) -> dict[str, Any]:
     message, turn = places.media.get(name, (None, None))
     return {"message": message, "turn": turn}
+
+
+_UNKNOWN: Final = Lost("missing_blob", "the thread's media table does not know it")
+"""Of a medium that a message names and that came from a thread which is no more."""
 
 
 def _loss(lost: Lost, record: MediaRecord | None, place: dict[str, Any]) -> MediaReport:

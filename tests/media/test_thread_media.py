@@ -586,3 +586,17 @@ def test_a_note_that_meets_a_foreign_key_stores_nothing(make_saver: SaverFactory
             driver._perform(program.send(asked))
         client.delete(keys[part])
         assert client.exists(keys["media"], keys["blobs"]) == 0
+
+
+def test_media_that_no_table_knows_are_reported(make_saver: SaverFactory, calls: Calls) -> None:
+    """What was read without media stands for them in a thread of the same id that begins anew."""
+    saver = make_saver()
+    put(calls, saver, [HumanMessage([part(ONE)], id="q0")])
+    bare: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "media": "none"}}
+    head = calls.get_tuple(saver, bare)
+    assert head is not None
+    calls.run(saver, "delete_thread", "t")
+    put(calls, saver, head.checkpoint["channel_values"]["messages"])
+    [entry] = calls.run(saver, "media_report", "t")
+    assert (entry.reason, entry.message, entry.turn) == ("missing_blob", "q0", 0)
+    assert calls.run(saver, "media_report", "t", check=False) == []
