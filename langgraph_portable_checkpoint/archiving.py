@@ -18,14 +18,16 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint
 from langgraph.checkpoint.base.id import uuid6
 
-from .archived_uploads import KeptUpload, kept_uploads, lost_entries, reports_of, uploads_taken
+from .archived_losses import LostMedium, lacking_message, losses_of, lost_entries, record_of, report_of
+from .archived_uploads import KeptUpload, kept_uploads, uploads_taken
 from .envelope.archive import ArchivedMedia, ThreadArchive, archive_from_json, archive_to_json
 from .envelope.entries import UNPROVABLE
 from .envelope.model import MessageEnvelope
 from .envelope.turn_record import iso_utc
 from .errors import CorruptRecordError, MediaMissingError, ThreadExistsError, ThreadNotFoundError
 from .storage.layout import checked_id
-from .storage.programs.media_table import write_media
+from .storage.programs.media_places import media_places
+from .storage.programs.media_table import read_media, write_media
 from .storage.programs.turns import versions
 from .storage.programs.whole_thread import WholeConversation, retell_turns, whole_conversation
 
@@ -107,7 +109,8 @@ class ArchiveMethods:
             thread_id: The thread to make: one checkpoint that holds the conversation, from which a graph with the same
                 channel goes on. The messages are exactly those that were written, and the turns keep their times,
                 statuses, errors and interrupts. Uploads are recorded; media that the archive lacks are in the
-                thread's `media_report`.
+                thread's `media_report`, and a text stands for each, as in a read of the
+                thread that lost it.
 
         Raises:
             FutureVersionError, CorruptRecordError: not an archive that this version reads; nothing was stored.
@@ -120,7 +123,7 @@ class ArchiveMethods:
             saver = cast(Any, self)
             _refuse_existing(thread_id, saver.get_tuple(config))
             retold = self._retold(thread_id, archive)
-            saver.put(config, *self._first_put(archive))
+            saver.put(config, *self._first_put(thread_id, archive))
             try:
                 self._run(retold)
             except BaseException:
@@ -138,7 +141,7 @@ class ArchiveMethods:
             saver = cast(Any, self)
             _refuse_existing(thread_id, await saver.aget_tuple(config))
             retold = self._retold(thread_id, archive)
-            await saver.aput(config, *self._first_put(archive))
+            await saver.aput(config, *self._first_put(thread_id, archive))
             try:
                 await self._arun(retold)
             except BaseException:
@@ -148,26 +151,38 @@ class ArchiveMethods:
 
     def _retold(self, thread_id: str, archive: ThreadArchive) -> Program[None]:
         """Check what an archive knows beyond messages; the program writes it to the thread that was made."""
-        return self._retell(thread_id, archive, kept_uploads(archive), reports_of(archive))
+        return self._retell(thread_id, archive, kept_uploads(archive), losses_of(archive))
 
     def _retell(
         self,
         thread_id: str,
         archive: ThreadArchive,
         uploads: Sequence[KeptUpload],
-        reports: Sequence[Mapping[str, Any]],
+        lost: Sequence[LostMedium],
     ) -> Program[None]:
         yield from retell_turns(self._core, thread_id, [turn.record for turn in archive.turns])
         saver = cast(Any, self)
         for upload, data, mime_type in uploads:
             yield from saver._record(thread_id, upload, data, mime_type)
-        if reports:
-            yield from write_media(self._core, thread_id, records={}, reports=reports)
+        if lost:
+            yield from self._note_losses(thread_id, archive, lost)
 
-    def _first_put(self, archive: ThreadArchive) -> tuple[Checkpoint, dict[str, Any], dict[str, int]]:
+    def _note_losses(self, thread_id: str, archive: ThreadArchive, lost: Sequence[LostMedium]) -> Program[None]:
+        """Say of media that the thread names where they were, and report the others."""
+        named = (yield from media_places(self._core, thread_id)).media
+        stored = yield from read_media(self._core, thread_id)
+        known = stored.records if stored is not None else {}
+        sealed = self._core.codec.sealer.sealed
+        absent = (one for one in lost if one.name in named and known.get(one.name, {}).get("store") is None)
+        records = {one.name: record_of(one, known.get(one.name, {}), sealed=sealed) for one in absent}
+        where = f"the archive of thread {archive.thread_id!r}"
+        reports = [report_of(one, where=where) for one in lost if one.message is None or one.name not in named]
+        yield from write_media(self._core, thread_id, records=records, reports=reports)
+
+    def _first_put(self, thread_id: str, archive: ThreadArchive) -> tuple[Checkpoint, dict[str, Any], dict[str, int]]:
         """Return what `put` takes to make a thread of an archive."""
         channel = next((turn.record["channel"] for turn in archive.turns if "channel" in turn.record), "messages")
-        messages = list(self._messages(archive))
+        messages = list(self._messages(thread_id, archive))
         checkpoint: Checkpoint = {
             "v": 4,
             "id": str(uuid6(clock_seq=-1)),
@@ -179,11 +194,17 @@ class ArchiveMethods:
         }
         return checkpoint, {"source": "update", "step": 0, "parents": {}}, {channel: 1}
 
-    def _messages(self, archive: ThreadArchive) -> Iterator[Any]:
-        put_back = _putter({blob.sha256: blob.data for blob in archive.media if blob.data is not None})
+    def _messages(self, thread_id: str, archive: ThreadArchive) -> Iterator[Any]:
+        put_back = _putter({blob.sha256: blob.data for blob in archive.media})
+        lost: dict[str | None, list[LostMedium]] = {}
+        for one in losses_of(archive):
+            lost.setdefault(one.message, []).append(one)
+        home = thread_id.encode()
         for ref, message_id, *_ in (entry for turn in archive.turns for entry in turn.entries):
             try:
-                yield self._core.codec.load_message(_each_block(archive.messages[ref], put_back), message_id)
+                envelope = _each_block(archive.messages[ref], put_back)
+                lacks = lost.get(ref.hex(), ())
+                yield lacking_message(self._core.codec, envelope, message_id, lost=lacks, home=home)
             except UNPROVABLE as error:
                 where = f"the archive of thread {archive.thread_id!r}"
                 reason = f"its envelope does not fit together ({error!r:.80})"
@@ -251,11 +272,13 @@ def _canonical_bytes(text: object) -> bytes | None:
     return data if base64.b64encode(data).decode() == text else None
 
 
-def _putter(blobs: Mapping[str, bytes]) -> _ChangeBlock:
+def _putter(blobs: Mapping[str, bytes | None]) -> _ChangeBlock:
+    """Return what puts bytes back into a block; one whose bytes the archive only names stays without."""
+
     def put_back(block: Mapping[str, Any]) -> Mapping[str, Any]:
         if not _looks_taken_out(block) or block["media"]["sha256"] not in blobs:
             return block
-        text = base64.b64encode(blobs[block["media"]["sha256"]]).decode()
+        text = base64.b64encode(blobs[block["media"]["sha256"]] or b"").decode()
         return {key: text if key == "base64" else value for key, value in block.items() if key != "media"}
 
     return put_back

@@ -380,11 +380,11 @@ class Decoder:
         filled = self._fill(fields, wires)
         message = self.codec.load_fields(module, name, filled)
         if self._substituted:
-            _keep_objects(message, filled)
+            keep_objects(message, filled)
         return message
 
 
-def _keep_objects(message: Any, fields: Mapping[str, Any]) -> None:
+def keep_objects(message: Any, fields: Mapping[str, Any]) -> None:
     """Let a message hold the very texts that stand for media, of which a serializer made equal ones."""
     own = getattr(message, "__dict__", {})
     own.update({name: value for name, value in fields.items() if name in own and own[name] == value})

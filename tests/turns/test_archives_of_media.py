@@ -25,6 +25,7 @@ __all__ = ["calls"]
 KEPT, LOST, SOUND = PNG + b"!" * 4000, PNG + b"?" * 5000, b"RIFF....WAVE" * 400
 URI = "https://generativelanguage.googleapis.com/v1beta/files/abc"
 SAID = "not available"
+ABSENT = f"[image/png, {len(LOST)} B, not available on read]"
 
 
 def text_of(data: bytes) -> str:
@@ -76,7 +77,7 @@ def messages(calls: Calls, saver: Any, thread_id: str) -> list[Any]:
 PLACES = [("q0", 0), ("q1", 1), ("t1", 1)]
 
 
-def test_a_medium_that_cannot_be_read_is_missing_where_it_stood_and_reported(
+def test_a_medium_that_cannot_be_read_is_missing_in_the_new_thread_as_in_the_old_one(
     make_saver: SaverFactory, calls: Calls
 ) -> None:
     put(calls, make_saver())
@@ -92,12 +93,12 @@ def test_a_medium_that_cannot_be_read_is_missing_where_it_stood_and_reported(
     saver = make_saver()
     archive = calls.run(saver, "from_json", document, thread_id="copy")
     assert [one["message"] for one in archive.lost] == [message for message, _ in PLACES]
-    assert exact(messages(calls, saver, "copy")) == exact(said(b"")), "all else is as it was"
+    assert exact(messages(calls, saver, "copy")) == exact(messages(calls, make_saver(), "t"))
     report = calls.run(saver, "media_report", "copy")
-    assert [(one.reason, one.message, one.turn, one.detail) for one in report if one.reason == "missing_blob"] == [
-        ("missing_blob", message, turn, told[0]["detail"]) for message, turn in PLACES
-    ]
+    assert report == calls.run(make_saver(), "media_report", "t")
+    assert [(one.reason, one.message, one.turn) for one in report] == [("missing_blob", *PLACES[0])]
     losses = export_thread(saver, "copy", "anthropic").report
+    assert losses == export_thread(make_saver(), "t", "anthropic").report
     assert sum(loss.kind == "unresolved" for loss in losses) == 2
 
 
@@ -184,16 +185,42 @@ def test_bytes_of_an_upload_that_cannot_be_read_are_reported(make_saver: SaverFa
     assert [one["uploads"][0]["uri"] for one in document["uploads"]] == [URI]
 
 
-def test_bytes_that_an_archive_leaves_to_a_store_are_reported(make_saver: SaverFactory, calls: Calls) -> None:
-    saver = make_saver()
-    put(calls, saver)
+def left_to_a_store(calls: Calls, saver: Any, said: list[Any]) -> tuple[str, str]:
+    """Write an archive that names one medium and does not hold it; return it with the medium's digest."""
+    made = checkpoint({"messages": said})
+    calls.put(saver, config("t"), made, metadata(), made["channel_versions"])
     document = json.loads(calls.run(saver, "to_json", "t"))
     entry = next(one for one in document["media"] if one["size_bytes"] == len(LOST))
     del entry["base64"]
-    entry |= {"store": "directory", "ref": "some.png"}
-    calls.run(saver, "from_json", json.dumps(document), thread_id="copy")
+    entry |= {"store": "directory", "ref": f"{entry['sha256']}.png"}
+    return json.dumps(document), entry["sha256"]
+
+
+def test_bytes_that_an_archive_leaves_to_a_store_are_reported(make_saver: SaverFactory, calls: Calls) -> None:
+    document, digest = left_to_a_store(calls, make_saver(), said(LOST)[:3])
+    saver = make_saver()
+    calls.run(saver, "from_json", document, thread_id="copy")
     report = calls.run(saver, "media_report", "copy")
-    assert ("missing_blob", "q0", 0, entry["sha256"]) in [(r.reason, r.message, r.turn, r.sha256) for r in report]
+    assert ("missing_blob", "q0", 0, digest) in [(r.reason, r.message, r.turn, r.sha256) for r in report]
+    assert messages(calls, saver, "copy")[0].content[1] == {"type": "text", "text": ABSENT}
+
+
+def test_bytes_that_an_archive_leaves_to_a_store_are_read_from_it(
+    make_saver: SaverFactory, calls: Calls, tmp_path: Path
+) -> None:
+    document, digest = left_to_a_store(calls, make_saver(), said(LOST)[:3])
+    saver = make_saver(media_store=tmp_path)
+    (tmp_path / f"{digest}.png").write_bytes(LOST)
+    calls.run(saver, "from_json", document, thread_id="copy")
+    assert exact(messages(calls, saver, "copy")) == exact(said(LOST)[:3])
+
+
+def test_bytes_that_an_archive_has_elsewhere_are_not_lost(make_saver: SaverFactory, calls: Calls) -> None:
+    document, _ = left_to_a_store(calls, make_saver(), said(LOST))
+    saver = make_saver()
+    calls.run(saver, "from_json", document, thread_id="copy")
+    assert exact(messages(calls, make_saver(), "copy")) == exact(said(LOST)), "the artifact has them"
+    assert not [one for one in calls.run(saver, "media_report", "copy") if one.reason == "missing_blob"]
 
 
 def test_an_archive_without_losses_and_uploads_is_what_it_always_was(make_saver: SaverFactory, calls: Calls) -> None:

@@ -29,7 +29,6 @@ from .anew import beginning_anew
 from .carrying import LostMedium, unreadable_media
 from .core import Core, OtherThreadError, fetch_media
 from .interrupts import told_again
-from .media_places import media_below
 from .media_table import read_media
 from .reading import fetch, thread_info, turns_page
 from .turns import read_log, seal, turn_field
@@ -45,14 +44,14 @@ class WholeConversation:
     Attributes:
         envelopes: By ref, the messages of the turns, media in place.
         lost: By name, the media of messages or uploads that could not be read.
-        lost_in: Ref of a message -> names of its media that could not be read: where they were, it holds no bytes.
+        lost_in: Ref of a message -> the holes of its media that could not be read: there it holds no bytes.
         uploads: Media table records, in wire form, that have uploads, with the bytes where there are some.
     """
 
     turns: list[StoredTurn]
     envelopes: dict[bytes, MessageEnvelope]
     lost: Mapping[bytes, LostMedium]
-    lost_in: Mapping[bytes, Sequence[bytes]]
+    lost_in: Mapping[bytes, Sequence[Any]]
     uploads: Sequence[tuple[bytes, Mapping[str, Any], bytes | None]]
 
 
@@ -84,7 +83,7 @@ def whole_conversation(core: Core, thread_id: str) -> Program[WholeConversation 
     envelopes = dict(_envelopes(decoder, entries, lost_in))
     lost = yield from _causes(core, thread_id, decoder.lost, stored.records)
     uploads = [(name, record, decoder.blob(name)) for name, record in uploaded.items()]
-    return WholeConversation(turns, envelopes, lost, {ref: names for ref, names in lost_in.items() if names}, uploads)
+    return WholeConversation(turns, envelopes, lost, {ref: holes for ref, holes in lost_in.items() if holes}, uploads)
 
 
 def _causes(
@@ -95,12 +94,17 @@ def _causes(
     return {name: again.get(name) or LostMedium(records.get(name, {}), reason, reason) for name, reason in lost.items()}
 
 
-def _lost_below(decoder: Decoder, ref: bytes) -> list[bytes]:
-    return [name for name in dict.fromkeys(media_below(decoder, ref)) if name in decoder.lost]
+def _lost_below(decoder: Decoder, ref: bytes) -> list[Any]:
+    """List the holes of a message whose media are lost: what it holds is plain data, messages in it too."""
+    opened = decoder.open(ref)
+    if opened.kind != MESSAGE or decoder.lost.keys().isdisjoint(opened.media):
+        return []
+    holes = [decoder.codec.walk.from_wire(hole, where=decoder.where) for hole, _ in opened.body[1]]
+    return [hole for hole in holes if hole.ref in decoder.lost]
 
 
 def _envelopes(
-    decoder: Decoder, entries: Iterable[list[Any]], lost_in: Mapping[bytes, Sequence[bytes]]
+    decoder: Decoder, entries: Iterable[list[Any]], lost_in: Mapping[bytes, Sequence[Any]]
 ) -> Iterable[tuple[bytes, MessageEnvelope]]:
     for ref, message_id, *_ in entries:
         yield ref, _envelope(decoder, ref, message_id, lacks=bool(lost_in.get(ref)))
@@ -119,7 +123,6 @@ def _lacking(decoder: Decoder, ref: bytes, wire: Any) -> BaseMessage:
     """Decode a message of which some media cannot be had: no bytes stand in their places, and no words."""
     opened, codec = decoder.open(ref), decoder.codec
     envelope, wires = opened.body
-    # What a message holds is plain data, messages within it too: all of its holes are media.
     holes = [codec.walk.from_wire(hole, where=decoder.where) for hole, _ in wires]
     module, name, fields = codec.message_fields(without_names(envelope, wires), id_of(opened, wire))
     filled = codec.walk.fill(fields, holes, lambda hole: decoder.blob(hole.ref) or b"")
