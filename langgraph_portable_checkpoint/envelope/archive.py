@@ -5,7 +5,8 @@ instead of `pages`), `messages` (one per ref: `ref` in hex, the `envelope`, and 
 `sha256`, `mime_type`, `size_bytes`, and `base64` or `store` with `ref`). Where there are some: `uploads` (copies at
 providers: maps of `uploads`, `mime_type`, `size_bytes`, and the `sha256` of the bytes where `media` has them) and
 `lost` (media that could not be read: `reason`, `detail`, what is known of them, and the `ref`, `message` and `turn` of
-the message that holds no bytes in their place). Fields that this version does not know are kept.
+the message that holds no bytes in their place; `medium`, `places`, `store` and `store_ref`: their name there, where in
+the message they stood, and where their bytes were). Fields that this version does not know are kept.
 
 JSON has no bytes, no NaN and no keys but text. Such values inside an envelope or a turn stand outside of it, in
 `binary`: a list of [path, base64 of the value's msgpack], and null stands at the path. So text that looks like a marker
