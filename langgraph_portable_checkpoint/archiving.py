@@ -109,8 +109,7 @@ class ArchiveMethods:
             thread_id: The thread to make: one checkpoint that holds the conversation, from which a graph with the same
                 channel goes on. The messages are exactly those that were written, and the turns keep their times,
                 statuses, errors and interrupts. Uploads are recorded; media that the archive lacks are in the
-                thread's `media_report`, and a text stands for each, as in a read of the
-                thread that lost it.
+                thread's `media_report`, and a text stands for each, as in a read of the thread that lost it.
 
         Raises:
             FutureVersionError, CorruptRecordError: not an archive that this version reads; nothing was stored.
