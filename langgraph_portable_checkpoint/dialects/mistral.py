@@ -160,7 +160,12 @@ class Mistral:
         return lint_messages(natives, _version(options), complete=not options.for_next_turn)
 
 
-_OWN_PARTS: Final = (("user", "document_url"), ("user", "file"), ("system", "thinking"))
+_OWN_PARTS: Final = (
+    ("user", "document_url"),
+    ("user", "file"),
+    ("system", "thinking"),
+    ("assistant", "reference"),
+)
 """What goes back to Mistral as it came where the version takes it, thinking that a prompt shows (Magistral) too."""
 
 

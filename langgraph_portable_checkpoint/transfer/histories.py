@@ -20,11 +20,13 @@ from ..dialects.concerns import INVALID_ARGUMENTS, SUMMARY
 from ..dialects.export import export_messages, import_messages
 from ..dialects.report import Export, Imported, Loss
 from ..errors import LossyExportError, ThreadExistsError
+from ..media.stand_ins import any_stand
 from ..saver import PortableRedisSaver
 from ..storage.layout import checked_id
 from .conversations import Found, config_of, conversation
 from .overwriting import Overwriting
 from .steps import Ask, Compute, Moves, Run, adrive, drive
+from .unread_media import referring, take_unread
 
 OnExisting = Literal["refuse", "overwrite"]
 
@@ -251,6 +253,7 @@ def adapt_messages(messages: Sequence[BaseMessage], to: str, **options: Any) -> 
     """Make a conversation fit for the LangChain chat model of another provider.
 
     The messages go through the dialect's own history and back, so what they hold after is what that provider takes.
+    Texts that stand for media that were not read, or are gone, are told as such.
 
     Args:
         messages: The conversation.
@@ -261,7 +264,10 @@ def adapt_messages(messages: Sequence[BaseMessage], to: str, **options: Any) -> 
     >>> adapt_messages([HumanMessage("hi")], "anthropic").messages[0].text
     'hi'
     """
-    export = export_messages(messages, to, **options)
+    told = referring(messages, None) if any_stand() else messages
+    if unread := take_unread(told):
+        options = {**options, "unread_media": unread}
+    export = export_messages(told, to, **options)
     profile = options.get("profile")
     back = import_messages(export.payload, to, profile=profile if isinstance(profile, str) else None)
     found = (loss for loss in back.report if loss.rule != INVALID_ARGUMENTS.rule)  # the call was invalid before

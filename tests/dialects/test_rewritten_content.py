@@ -428,12 +428,18 @@ def test_the_tools_of_google_go_back_as_their_parts() -> None:
     ]
 
 
-@pytest.mark.parametrize("target", ["mistral", "anthropic", "openai-chat"])
-def test_references_of_mistral_are_told(target: str) -> None:
+@pytest.mark.parametrize("version", [None, "v1"])
+def test_references_of_mistral_go_back_to_it_and_are_told_elsewhere(version: Any) -> None:
     chunks = [{"type": "text", "text": "a"}, {"type": "reference", "reference_ids": [7]}]
-    message = mistral_message({"role": "assistant", "content": chunks})
+    message: Any = mistral_message({"role": "assistant", "content": chunks})
     message.response_metadata = {"model_provider": "mistralai"}
-    assert [loss.message for loss in export_messages([Q, message, Z], target).report] == [1]
+    message = _update_message_content_to_blocks(message, version) if version else message
+    back = export_messages([Q, message, Z], "mistral")
+    assert back.payload["messages"][1]["content"] == chunks
+    assert back.lossless
+    assert lint(back.payload, "mistral") == []
+    for target in ("anthropic", "openai-chat"):
+        assert [loss.message for loss in export_messages([Q, message, Z], target).report] == [1]
 
 
 def test_what_groq_ran_is_told() -> None:

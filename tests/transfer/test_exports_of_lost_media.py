@@ -14,7 +14,7 @@ from langgraph.channels import DeltaChannel
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 
-from langgraph_portable_checkpoint import PortableRedisSaver, export_thread, lint
+from langgraph_portable_checkpoint import PortableRedisSaver, adapt_messages, export_thread, lint
 from langgraph_portable_checkpoint.errors import LossyExportError
 from tests.cli.conftest import Cli
 from tests.cli.conftest import cli as cli
@@ -219,3 +219,15 @@ def test_what_a_provider_sealed_is_no_medium(server: Room) -> None:
             for block in export.payload["messages"][1]["content"]
             if "reasoningContent" in block
         ]
+
+
+def test_a_request_to_another_model_tells_of_media_that_were_not_read(server: Room) -> None:
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        graph(saver, Plain).invoke({"messages": [seen(1)]}, CONFIG)
+        bare: Any = {"configurable": {"thread_id": "t", "media": "none"}}
+        messages = graph(saver, Plain).get_state(bare).values["messages"]
+        adapted = adapt_messages(messages, "anthropic")
+        assert [(loss.kind, loss.path) for loss in adapted.report] == [("unresolved", "content[1]")]
+        assert "[image/png: not available here]" in str(adapted.messages[0].content)
+        whole = graph(saver, Plain).get_state(CONFIG).values["messages"]
+        assert adapt_messages(whole, "anthropic").report == ()

@@ -1,4 +1,7 @@
-"""What merging a stream of langchain-mistralai does to thinking. Source: langchain-mistralai 1.1, `chat_models.py`."""
+"""What langchain-mistralai does to references, and merging its streams to thinking.
+
+Source: langchain-mistralai 1.1, `chat_models.py`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,24 @@ _TEXT: Final = frozenset({"type", "text", "index"})
 
 
 def touches(block: Mapping[str, Any]) -> bool:
-    """True for thinking in several texts, or in one that is numbered."""
+    """True for a reference, and for thinking in several texts, or in one that is numbered."""
+    return _references(block) is not None or _is_parted(block)
+
+
+def _references(block: Mapping[str, Any]) -> list[Any] | None:
+    """Return the ids of a reference that was made an empty text, or in v1 output the citations of one."""
+    if block.get("type") != "text" or block.get("text") != "":
+        return None
+    told = [block.get("reference"), *(_extras(note) for note in block.get("annotations") or ())]
+    ids = [one["reference_ids"] for one in told if isinstance(one, dict) and isinstance(one.get("reference_ids"), list)]
+    return [each for some in ids for each in some] or None
+
+
+def _extras(note: Any) -> Any:
+    return note.get("extras") if isinstance(note, dict) else None
+
+
+def _is_parted(block: Mapping[str, Any]) -> bool:
     parts = block.get("thinking")
     if block.get("type") != "thinking" or not isinstance(parts, list) or not parts:
         return False
@@ -21,7 +41,10 @@ def _is_text(part: Any) -> bool:
 
 
 def undo(block: dict[str, Any]) -> dict[str, Any]:
-    """Return the chunk with its thinking as one text, without the numbers of a stream."""
+    """Return the chunk as the API gave it, its thinking as one text without the numbers of a stream."""
+    ids = _references(block)
+    if ids is not None:
+        return {"type": "reference", "reference_ids": ids}
     text = "".join(part["text"] for part in block["thinking"])
     kept = {key: value for key, value in block.items() if key != "index"}
     return {**kept, "thinking": [{"type": "text", "text": text}]}
