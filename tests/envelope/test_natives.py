@@ -11,7 +11,16 @@ from langgraph_portable_checkpoint.envelope.entries import read_block, write_blo
 from langgraph_portable_checkpoint.envelope.model import BLOCK_TYPES
 
 SIGNED = {"signature": "c2ln"}
+PNG, MP4 = b"\x89PNG\r\n\x1a\n", b"\0\0\0\x20ftypisom"
 KNOWN: dict[str, tuple[Any, dict[str, Any]]] = {
+    "typed image of converse": (
+        {"type": "image", "image": {"source": {"bytes": PNG}, "format": "png"}},
+        {"type": "image", "data": PNG, "mime_type": "image/png"},
+    ),
+    "typed video of converse": (
+        {"type": "video", "video": {"source": {"bytes": MP4}, "format": "mp4"}},
+        {"type": "video", "data": MP4, "mime_type": "video/mp4"},
+    ),
     "str": ("hi", {"type": "text", "text": "hi"}),
     "text": ({"type": "text", "text": "hi", "citations": None}, {"type": "text", "extras": {"citations": None}}),
     "cached text": (

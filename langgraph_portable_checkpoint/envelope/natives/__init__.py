@@ -1,6 +1,6 @@
 """The table of native block kinds: which ones a native block may be of, and each by its stored name.
 
-A stored name never changes its meaning and is never reused. `docs/format.md` lists the names.
+A stored name never changes its meaning and is never reused.
 """
 
 from __future__ import annotations
