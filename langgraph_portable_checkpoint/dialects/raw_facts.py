@@ -20,7 +20,7 @@ _EVERYDAY: Final = (
     frozenset({"type", "id", "summary", "encrypted_content"}),
 )
 """Keys of native blocks all of which have a neutral place."""
-_IMPLIED: Final = frozenset({"type", "thought", "role", "object", "index", "format", "status"})
+_IMPLIED: Final = frozenset({"type", "source_type", "thought", "role", "object", "index", "format", "status"})
 """Keys whose value is a word for what the neutral block is."""
 _BYTES: Final = frozenset({"data", "base64", "bytes", "url", "image_url", "file_data"})
 """Keys of media whose bytes the neutral block holds, spelled anew."""

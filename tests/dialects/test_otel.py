@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage
 
 from langgraph_portable_checkpoint import export_messages, import_messages
 from langgraph_portable_checkpoint.dialects.base import ExportOptions, ImportOptions
@@ -264,3 +265,15 @@ def test_an_id_that_was_made_for_a_call_of_gemini_s_does_not_go_back_to_it() -> 
     back = export_messages(import_messages(told.payload, "otel").envelopes, "google", model="gemini-2.5-pro")
     assert back.payload["contents"] == history
     assert told.lossless
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image", "source_type": "base64", "data": "iVBORw0KGgo=", "mime_type": "image/png"},
+        {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},
+    ],
+)
+def test_ordinary_parts_of_langchain_are_told_whole(part: dict[str, Any]) -> None:
+    assert export_messages([HumanMessage([{"type": "text", "text": "see"}, part])], "otel").lossless
