@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr
 
@@ -18,7 +20,7 @@ pytest.importorskip("langchain.agents.middleware", reason="the package langchain
 from langchain.agents import create_agent
 from langchain.chat_models.base import _BUILTIN_PROVIDERS
 
-from langgraph_portable_checkpoint import middleware
+from langgraph_portable_checkpoint import import_messages, middleware
 from langgraph_portable_checkpoint.dialects.integrations import BY_CLASS, BY_WORD, INTEGRATIONS
 from langgraph_portable_checkpoint.dialects.registry import get_dialect
 from langgraph_portable_checkpoint.middleware import PortableHistoryMiddleware, dialect_of
@@ -210,3 +212,24 @@ def test_what_a_model_spoke_goes_back_to_it_by_its_id() -> None:
     adapted = adapt_messages([HumanMessage("say"), spoken, HumanMessage("go on")], "openai-chat").messages[1]
     sent = ChatOpenAI(model="gpt-4o-audio-preview", api_key="x")._get_request_payload([adapted])["messages"][0]  # type: ignore[call-arg,arg-type]
     assert sent["audio"] == {"id": "audio_1"}
+
+
+def test_gemini_gets_back_what_it_signed_and_thought() -> None:
+    signature = base64.b64encode(b"sig").decode()
+    parts = [{"text": "hm", "thought": True}, {"text": "I look."}]
+    called = {"functionCall": {"name": "get", "args": {}, "id": "fc1"}, "thoughtSignature": signature}
+    answer = {"functionResponse": {"name": "get", "response": {"output": "sun"}, "id": "fc1"}}
+    history = [
+        {"role": "user", "parts": [{"text": "q"}]},
+        {"role": "model", "parts": [*parts, called]},
+        {"role": "user", "parts": [answer]},
+    ]
+    chat = ChatGoogleGenerativeAI(model="gemini-3-pro-preview", api_key="x")  # type: ignore[call-arg]  # pydantic's alias
+    imported = import_messages({"contents": history}, "google", model="gemini-3-pro-preview").messages
+    adapted = adapt_messages(imported, "google", model="gemini-3-pro-preview")
+    assert adapted.report == ()
+    for messages in (imported, adapted.messages):
+        sent = chat._prepare_request(messages)["contents"][1]
+        thought, said, call = sent.parts
+        assert (thought.text, thought.thought, said.text) == ("hm", True, "I look.")
+        assert (call.function_call.name, call.thought_signature) == ("get", b"sig")

@@ -33,6 +33,7 @@ from .lint.anthropic_shapes import PART_ROLES
 from .models import narrow_media
 from .native_parts import CONTENT_DOCUMENT
 from .problems import Problems, history_list
+from .reasoning import target_model
 from .report import Placed, Report
 
 CONCERN_RULES: Final[Mapping[str, str]] = {
@@ -147,7 +148,10 @@ class Anthropic:
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:
         """Return `{"system": ..., "messages": [...]}` for `client.messages.create`; no system key without one."""
-        payload = AnthropicWriter(report).write(conversation)
+        reasons = any(block["type"] == "reasoning" for placed in conversation for block in placed.envelope["content"])
+        model = target_model(conversation, self.target(options), options) if reasons else None
+        as_seen = reasons and (model is None or BINDING.search(model) is not None)
+        payload = AnthropicWriter(report, as_seen).write(conversation)
         limit_cache_hints(payload, report)
         return payload
 

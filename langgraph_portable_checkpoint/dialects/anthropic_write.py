@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ..envelope.model import Block, MessageEnvelope
 from .anthropic_read import API, NAME
@@ -20,9 +20,10 @@ MAX_CACHE_HINTS: Final = 4
 
 @dataclass
 class AnthropicWriter:
-    """Writes one history."""
+    """Writes one history; `as_seen` is True where reasoning in it is bound to what the model saw before."""
 
     report: Report
+    as_seen: bool = False
     system: list[dict[str, Any]] = field(default_factory=list)
     messages: list[dict[str, Any]] = field(default_factory=list)
     _plain_system: bool = False
@@ -100,6 +101,10 @@ class AnthropicWriter:
         if block.get("annotations"):
             action = "citations of another provider have no form here"
             self.report.add("A13", "dropped", at=placed, path="content", action=action)
+        if self.as_seen and "filename" in block and _is_langchain_file(block) and not word_of(block, "title"):
+            action = "left out the name of a file, which no model saw"
+            self.report.add("A18", "dropped", at=placed, path="content", action=action, detail="filename")
+            block = cast(Block, {key: value for key, value in block.items() if key != "filename"})
         written = _BLOCKS[block["type"]](block)
         if block["type"] == "non_standard":
             return self._known(written, placed)
@@ -234,20 +239,18 @@ def _said(block: Block) -> tuple[str, ...]:
     """Name what a block says here beside its content; a file's name is its title where it has no other."""
     if block["type"] not in ("file", "text-plain"):
         return ()
-    titled = word_of(block, "title") or not _names_document(block)
-    return ("title", "context") if titled else ("filename", "context")
+    return ("title", "context") if word_of(block, "title") else ("filename", "context")
 
 
-def _names_document(block: Block) -> bool:
-    """True unless the block is LangChain's own, whose file name langchain-anthropic does not send: no model saw it."""
+def _is_langchain_file(block: Block) -> bool:
+    """True for LangChain's own block of a file, whose name langchain-anthropic does not send."""
     raw = block.get("raw")
-    return not (isinstance(raw, Mapping) and raw.get("type") == "file" and "file" not in raw)
+    return block["type"] == "file" and isinstance(raw, Mapping) and raw.get("type") == "file" and "file" not in raw
 
 
 def _document(block: Block) -> dict[str, Any]:
     document: dict[str, Any] = {"type": "document", "source": _source(block)}
-    name = block.get("filename") if _names_document(block) else None
-    title, context = word_of(block, "title") or name, word_of(block, "context")
+    title, context = word_of(block, "title") or block.get("filename"), word_of(block, "context")
     return document | ({"title": title} if title else {}) | ({"context": context} if context else {})
 
 

@@ -20,7 +20,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from langgraph_portable_checkpoint.envelope.fields import CALL_TYPES, OPENAI_ROLE
+from langgraph_portable_checkpoint.envelope.fields import CALL_TYPES, OPENAI_ROLE, SIGNATURES
 from langgraph_portable_checkpoint.envelope.given import is_rewritten, wire_of
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.origins import write_metadata
@@ -111,9 +111,28 @@ def _content(envelope: MessageEnvelope) -> _Content:
     only = blocks[0] if len(blocks) == 1 else {}
     if only.get("type") == "text" and set(only) <= {"type", "text", "raw"} and (native is None or "raw" not in only):
         return str(only["text"])
+    if _is_gemini_s(envelope):
+        return [_of_gemini(block) for block in blocks]
     if api == "converse":
         return [_of_converse(block, answers=answers) or _standard(block) for block in blocks]
     return [(native or _standard)(block) for block in blocks]
+
+
+def _is_gemini_s(envelope: MessageEnvelope) -> bool:
+    """True for an answer that langchain-google-genai spells in its own way, without LangChain's v1 blocks.
+
+    In those it sends no thought back that is not signed; items of Google's own tools it reads in those alone.
+    """
+    own = envelope["role"] == "assistant" and _api(envelope) == "generate-content"
+    return own and not any(block["type"].startswith("server_tool") for block in envelope["content"])
+
+
+def _of_gemini(block: _Block) -> dict[str, Any]:
+    if block["type"] != "reasoning":
+        return _standard(block)
+    signature = (block.get("extras") or {}).get("signature")
+    thought = {"type": "thinking", "thinking": block.get("reasoning") or ""}
+    return thought | ({"signature": signature} if signature else {})
 
 
 def _of_converse(block: _Block, *, answers: bool) -> dict[str, Any] | None:
@@ -196,9 +215,20 @@ def _write_assistant(envelope: MessageEnvelope, content: _Content) -> BaseMessag
 
 
 def _kwargs(envelope: MessageEnvelope) -> dict[str, Any]:
-    """Calls, reasoning, speech and refusal where Chat Completions has them, beside content."""
-    if envelope.get("origin", {}).get("api") != "chat":
-        return {}
+    """What integrations keep beside content."""
+    api = _api(envelope)
+    return _signatures(envelope) if api == "generate-content" else _beside_chat(envelope) if api == "chat" else {}
+
+
+def _signatures(envelope: MessageEnvelope) -> dict[str, Any]:
+    """Signatures of Gemini's calls, where langchain-google-genai has them."""
+    asked = [block for block in envelope["content"] if block["type"] == "tool_call" and block.get("id")]
+    signed = {block["id"]: told for block in asked if (told := (block.get("extras") or {}).get("signature"))}
+    return {SIGNATURES: signed} if signed else {}
+
+
+def _beside_chat(envelope: MessageEnvelope) -> dict[str, Any]:
+    """Calls, reasoning, speech and refusal where Chat Completions has them."""
     calls = [block for block in envelope["content"] if block["type"] in CALL_TYPES]
     native = [block["raw"] for block in calls if isinstance(block.get("raw"), dict) and "function" in block["raw"]]
     kwargs: dict[str, Any] = {"tool_calls": native} if calls and len(native) == len(calls) else {}
@@ -218,7 +248,7 @@ def _kwargs(envelope: MessageEnvelope) -> dict[str, Any]:
 
 
 def _metadata(envelope: MessageEnvelope, content: _Content) -> dict[str, Any]:
-    v1 = isinstance(content, list) and _api(envelope) not in _NATIVE_CONTENT
+    v1 = isinstance(content, list) and _api(envelope) not in _NATIVE_CONTENT and not _is_gemini_s(envelope)
     return {**write_metadata(envelope), **({"output_version": "v1"} if v1 else {})}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from langgraph_portable_checkpoint import export_messages, import_messages
 
@@ -70,3 +70,19 @@ def test_behind_a_summary_nothing_bound_is_replayed() -> None:
     summary = HumanMessage("so far", additional_kwargs={"lc_source": "summarization"})
     assert "SIG" in str(export_messages(kept, "anthropic", model=MODEL).payload)
     assert "SIG" not in str(export_messages([summary, *kept], "anthropic", model=MODEL).payload)
+
+
+@pytest.mark.parametrize(("model", "titled"), [("claude-sonnet-4-5", True), ("claude-opus-5-5", False)])
+def test_a_file_s_name_is_no_title_before_reasoning_that_is_bound(model: str, titled: bool) -> None:
+    """langchain-anthropic sends LangChain's own block without its name."""
+    file = {"type": "file", "base64": "JVBERi0=", "mime_type": "application/pdf", "filename": "a.pdf"}
+    thought = {"type": "thinking", "thinking": "hm", "signature": "sig"}
+    made = {"model_provider": "anthropic", "model_name": model}
+    said = AIMessage([thought, {"type": "text", "text": "a"}], response_metadata=made)
+    export = export_messages(
+        [HumanMessage([{"type": "text", "text": "q"}, file]), said, HumanMessage("z")], "anthropic"
+    )
+    document = export.payload["messages"][0]["content"][1]
+    assert (document.get("title") == "a.pdf") == titled
+    assert [(loss.rule, loss.detail) for loss in export.report] == ([] if titled else [("A18", "filename")])
+    assert export.payload["messages"][1]["content"][0] == thought

@@ -41,7 +41,7 @@ PARTS: dict[str, tuple[dict[str, Any], frozenset[str]]] = {
     ),
     "name of a file": (
         {"type": "file", "base64": PDF, "mime_type": "application/pdf", "filename": "said"},
-        NAMING - {"anthropic"},  # langchain-anthropic does not send it: no model saw it
+        NAMING,
     ),
     "name of a file in older messages": (
         {"type": "file", "base64": PDF, "mime_type": "application/pdf", "metadata": {"filename": "said"}},
