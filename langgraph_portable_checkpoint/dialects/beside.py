@@ -30,7 +30,7 @@ functionCall function_call functionResponse function_response
 """Keys that hold a native block's content."""
 _KEPT_ELSEWHERE: Final = """
 index logprobs item item_id status block_type field format thoughtSignature thought_signature cache_control
-cachePoint annotations citations partial_json synthesized
+cachePoint annotations citations partial_json synthesized lengths
 """
 """Keys of what a provider only gives, or that become another block, a hint or citations."""
 _KNOWN: Final = frozenset([*_FORMS.split(), *_KEPT_ELSEWHERE.split()])

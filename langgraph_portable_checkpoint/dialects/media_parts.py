@@ -13,7 +13,7 @@ from typing import Final, cast
 from ..envelope.model import Block
 from ..errors import UnsupportedPartError
 from .base import ExportOptions, MediaRule, MediaSource, Target, without_raw
-from .beside import MEDIA_PARTS
+from .beside import MEDIA_PARTS, UNSAID, unsaid
 from .media_facts import settled, text_of_file, uploader_of, without_parameters
 from .report import LossKind, Placed, Report
 
@@ -161,6 +161,8 @@ class MediaFitter:
             action="the transcript stands for the audio" if spoken else "the plain-text document became text",
             detail=block.get("mime_type", ""),
         )
+        if not spoken and (left := unsaid(block)):
+            self.report.add(self.target.rule("media"), "dropped", at=placed, path=path, action=UNSAID, detail=left)
         return [{"type": "text", "text": text}]
 
     def _instead(self, block: Block, placed: Placed, path: str, *, reason: str, kind: LossKind) -> list[Block]:

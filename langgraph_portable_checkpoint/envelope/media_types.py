@@ -44,3 +44,8 @@ def sniff(first: bytes) -> str | None:
         if first.startswith(magic, offset):
             return mime_type if offset or magic != b"RIFF" else _RIFF.get(first[8:12])
     return None
+
+
+def may_be_chance(first: bytes) -> bool:
+    """True where the mime type was told from two bytes alone, which one in ten thousand random values start with."""
+    return any(len(magic) == 2 and first.startswith(magic) for _, magic, _ in _MAGIC)

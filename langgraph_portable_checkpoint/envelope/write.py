@@ -26,6 +26,16 @@ from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.origins import write_metadata
 from langgraph_portable_checkpoint.envelope.overlay import OVERLAY, difference, seal
 from langgraph_portable_checkpoint.envelope.read import read_message, read_plain
+from langgraph_portable_checkpoint.envelope.spellings import (
+    converse_spells,
+    gemini_spells,
+    in_responses_content,
+    is_computer_call,
+    of_converse,
+    of_gemini,
+    of_responses_text,
+    responses_output,
+)
 
 _Block = Mapping[str, Any]
 _Content = str | list[Any]
@@ -111,43 +121,29 @@ def _content(envelope: MessageEnvelope) -> _Content:
     only = blocks[0] if len(blocks) == 1 else {}
     if only.get("type") == "text" and set(only) <= {"type", "text", "raw"} and (native is None or "raw" not in only):
         return str(only["text"])
-    if _is_gemini_s(envelope):
-        return [_of_gemini(block) for block in blocks]
+    spelled = _is_spelled(envelope)
+    if spelled and api == "generate-content":
+        return [of_gemini(block) or _standard(block) for block in blocks]
     if api == "converse":
-        return [_of_converse(block, answers=answers) or _standard(block) for block in blocks]
+        return [part for block in blocks for part in of_converse(block, _standard, answers=answers, spelled=spelled)]
     return [(native or _standard)(block) for block in blocks]
 
 
-def _is_gemini_s(envelope: MessageEnvelope) -> bool:
-    """True for an answer that langchain-google-genai spells in its own way, without LangChain's v1 blocks.
+def _is_spelled(envelope: MessageEnvelope) -> bool:
+    """True for an answer without LangChain's v1 blocks: integrations drop parts of their own between those.
 
-    In those it sends no thought back that is not signed; items of Google's own tools it reads in those alone.
+    In them langchain-google-genai sends no thought back that is not signed, and langchain-aws no citation.
     """
-    own = envelope["role"] == "assistant" and _api(envelope) == "generate-content"
-    return own and not any(block["type"].startswith("server_tool") for block in envelope["content"])
+    if envelope["role"] != "assistant":
+        return False
+    spells = _SPELLERS.get(_api(envelope))
+    return spells is not None and all(map(spells, envelope["content"]))
 
 
-def _of_gemini(block: _Block) -> dict[str, Any]:
-    if block["type"] != "reasoning":
-        return _standard(block)
-    signature = (block.get("extras") or {}).get("signature")
-    thought = {"type": "thinking", "thinking": block.get("reasoning") or ""}
-    return thought | ({"signature": signature} if signature else {})
-
-
-def _of_converse(block: _Block, *, answers: bool) -> dict[str, Any] | None:
-    """Return a block that langchain-aws takes only as Converse spells it; None for any other."""
-    raw = block.get("raw")
-    if not isinstance(raw, dict) or len(raw) != 1:
-        return None
-    [(key, value)] = raw.items()
-    sealed = key == "reasoningContent" and isinstance(value, dict) and "redactedContent" in value
-    if key not in _ONLY_CONVERSE and not sealed:
-        return None
-    return {"type": "non_standard", "value": raw} if answers else raw
-
-
-_ONLY_CONVERSE: Final = ("audio", "guardContent")
+_SPELLERS: Final[dict[str, Callable[[_Block], bool]]] = {
+    "generate-content": gemini_spells,
+    "converse": converse_spells,
+}
 
 
 def _api(envelope: MessageEnvelope) -> str:
@@ -157,8 +153,18 @@ def _api(envelope: MessageEnvelope) -> str:
 def _beside(block: _Block, api: str, *, answers: bool) -> bool:
     """Tell whether a block stands in a field of its own and not in content."""
     if block["type"] in CALL_TYPES:
-        return answers and (api not in _CALLS_IN_CONTENT or "raw" not in block)
-    return api == "chat" and (block["type"] in ("refusal", "reasoning") or (answers and _is_spoken(block)))
+        return answers and not (
+            in_responses_content(block) if api == "responses" else api == "messages" and "raw" in block
+        )
+    if api != "chat":
+        return False
+    thinks = block["type"] == "reasoning" and not _is_mistral_s(block)
+    return thinks or block["type"] == "refusal" or (answers and _is_spoken(block))
+
+
+def _is_mistral_s(block: _Block) -> bool:
+    """True for a thought that stands among the parts of an answer."""
+    return isinstance(block.get("raw"), dict) and block["raw"].get("type") == "thinking"
 
 
 def _is_spoken(block: _Block) -> bool:
@@ -172,7 +178,9 @@ def _raw_or_standard(block: _Block) -> Any:
 
 def _responses_block(block: _Block) -> Any:
     """langchain-openai rewrites texts and keeps every other item as it is."""
-    return _standard(block) if block["type"] in ("text", "refusal") else _raw_or_standard(block)
+    if block["type"] in ("text", "refusal"):
+        return of_responses_text(block, _standard(block))
+    return _raw_or_standard(block)
 
 
 _NATIVE_CONTENT: Final[dict[str, Callable[[_Block], Any]]] = {
@@ -181,7 +189,6 @@ _NATIVE_CONTENT: Final[dict[str, Callable[[_Block], Any]]] = {
     "chat": _raw_or_standard,
 }
 """The APIs whose integrations keep native blocks in content."""
-_CALLS_IN_CONTENT: Final = ("messages", "responses")
 
 
 def _standard(block: _Block) -> dict[str, Any]:
@@ -197,7 +204,7 @@ def _write_assistant(envelope: MessageEnvelope, content: _Content) -> BaseMessag
     calls = [
         {"type": "tool_call", "id": block.get("id"), "name": block.get("name") or "", "args": block.get("args") or {}}
         for block in blocks
-        if block["type"] == "tool_call"
+        if block["type"] == "tool_call" and not is_computer_call(block, _api(envelope))
     ]
     invalid = [
         {"type": "invalid_tool_call", **{key: block.get(key) for key in ("id", "name", "args", "error")}}
@@ -222,9 +229,14 @@ def _kwargs(envelope: MessageEnvelope) -> dict[str, Any]:
 
 def _signatures(envelope: MessageEnvelope) -> dict[str, Any]:
     """Signatures of Gemini's calls, where langchain-google-genai has them."""
-    asked = [block for block in envelope["content"] if block["type"] == "tool_call" and block.get("id")]
+    asked = [block for block in envelope["content"] if block["type"] == "tool_call" and _is_key(block.get("id"))]
     signed = {block["id"]: told for block in asked if (told := (block.get("extras") or {}).get("signature"))}
     return {SIGNATURES: signed} if signed else {}
+
+
+def _is_key(call_id: Any) -> bool:
+    """True for a text that a stored mapping can have as its key: without lone surrogates."""
+    return bool(call_id) and call_id == call_id.encode(errors="ignore").decode()
 
 
 def _beside_chat(envelope: MessageEnvelope) -> dict[str, Any]:
@@ -232,7 +244,7 @@ def _beside_chat(envelope: MessageEnvelope) -> dict[str, Any]:
     calls = [block for block in envelope["content"] if block["type"] in CALL_TYPES]
     native = [block["raw"] for block in calls if isinstance(block.get("raw"), dict) and "function" in block["raw"]]
     kwargs: dict[str, Any] = {"tool_calls": native} if calls and len(native) == len(calls) else {}
-    reasoning = [block for block in envelope["content"] if block["type"] == "reasoning"]
+    reasoning = [block for block in envelope["content"] if block["type"] == "reasoning" and not _is_mistral_s(block)]
     if reasoning and all(block.get("extras", {}).get("field") == "reasoning_details" for block in reasoning):
         kwargs["reasoning_details"] = [block.get("raw") for block in reasoning]
     elif reasoning:
@@ -248,7 +260,7 @@ def _beside_chat(envelope: MessageEnvelope) -> dict[str, Any]:
 
 
 def _metadata(envelope: MessageEnvelope, content: _Content) -> dict[str, Any]:
-    v1 = isinstance(content, list) and _api(envelope) not in _NATIVE_CONTENT and not _is_gemini_s(envelope)
+    v1 = isinstance(content, list) and _api(envelope) not in _NATIVE_CONTENT and not _is_spelled(envelope)
     return {**write_metadata(envelope), **({"output_version": "v1"} if v1 else {})}
 
 
@@ -259,8 +271,11 @@ def _usage(usage: Any) -> Any:
 
 
 def _write_tool(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
+    kept = (envelope.get("extras") or {}).get("openai-responses") if _api(envelope) == "responses" else None
+    content, kwargs = responses_output(kept, envelope["content"]) or (content, {})
     return ToolMessage(
         content,
+        additional_kwargs=kwargs,
         tool_call_id=envelope.get("tool_call_id") or "",
         status="error" if envelope.get("status") == "error" else "success",
         artifact=envelope.get("artifact"),

@@ -14,7 +14,7 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from langgraph_portable_checkpoint.envelope.media_types import sniff
+from langgraph_portable_checkpoint.envelope.media_types import may_be_chance, sniff
 from langgraph_portable_checkpoint.media.encodings import OCTET_STREAM, Encoded
 from langgraph_portable_checkpoint.media.shapes import (
     UNNAMED_MIN_BYTES,
@@ -120,7 +120,7 @@ def _must_be_base64(text: str) -> bool:
 
 
 def _sniffed(text: str) -> str | None:
-    """Name the file type that the first bytes give away."""
+    """Name the file type that the first bytes give away, unless chance may have made them."""
     first = "".join(text[:_HEAD_CHARS].split())[:_SNIFFED_CHARS]
     data = _decoded(first[: len(first) // 4 * 4])
-    return sniff(data) if data else None
+    return sniff(data) if data and not may_be_chance(data) else None

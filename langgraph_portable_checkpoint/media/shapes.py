@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from langgraph_portable_checkpoint.envelope.media_types import sniff
+from langgraph_portable_checkpoint.envelope.media_types import may_be_chance, sniff
 from langgraph_portable_checkpoint.media.encodings import OCTET_STREAM, Encoded, head, measure
 from langgraph_portable_checkpoint.media.own_records import is_own_record
 
@@ -92,7 +92,10 @@ def recognise(leaf: str | bytes, enclosing: Enclosing, *, min_bytes: int) -> Fou
         return None
     first = head(leaf, encoded)
     seen = sniff(first) if first else None
-    if not seen and (_is_opaque(enclosing) or (named and _may_be_a_word(encoded, enclosing))):
+    if not seen and named and _may_be_a_word(encoded, enclosing):
+        return None
+    unsure = not seen or (encoded.encoding.startswith("base64") and may_be_chance(first))
+    if unsure and (_is_opaque(enclosing) or (seen and not named)):
         return None
     if named:
         return Found(encoded, declared_type(encoded.prefix, enclosing) or seen or OCTET_STREAM, True) if first else None

@@ -71,6 +71,10 @@ PARTS: dict[str, tuple[dict[str, Any], frozenset[str]]] = {
     ),
     "citation": ({"type": "text", "text": "words", "annotations": CITED}, frozenset()),
 }
+SOURCES: tuple[dict[str, Any], ...] = (
+    {"type": "text", "media_type": "text/plain", "data": "words"},
+    {"type": "content", "content": [{"type": "text", "text": "wor"}, {"type": "text", "text": "ds"}]},
+)
 TARGETS = ("anthropic", "bedrock", "google", "mistral", "openai-chat", "openai-responses")
 ASKED = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "abcdefghi"}])
 ORACLES: dict[str, Any] = {
@@ -110,6 +114,15 @@ def test_a_word_reaches_the_target_or_a_loss_names_it(target: str, name: str, ro
     assert said(export.payload) or told
     assert role == "tool" or said(export.payload) is (target in able)
     assert ORACLES[target](export.payload) == lint(export.payload, target) == []
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "openai-responses", "mistral"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_document_that_becomes_its_text_tells_its_title_as_lost(target: str, source: dict[str, Any]) -> None:
+    part = {"type": "document", "title": "said", "context": "said", "source": source}
+    export = export_messages(holding("user", part), target)
+    assert not said(export.payload)
+    assert [loss.detail for loss in export.report] == ["text/plain", "title, context"]
 
 
 @pytest.mark.parametrize("role", ["user", "assistant", "tool"])

@@ -86,7 +86,7 @@ def test_native_content_is_what_the_integration_itself_would_hold(api: str) -> N
 
 
 def test_foreign_content_is_standard_and_says_so() -> None:
-    origin = {"provider": "google", "api": "generate-content"}
+    origin = {"provider": "ollama", "api": "ollama"}
     message = write_message(_envelope("assistant", [THINKING, TEXT], origin=origin))
     assert message.response_metadata["output_version"] == "v1"
     assert message.content == [

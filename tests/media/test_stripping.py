@@ -158,6 +158,10 @@ TEXTS: dict[str, Any] = {
     },
     "a link inside a text": {"type": "text", "text": f"![x](data:image/png;base64,{TEXT})"},
     "a signature": {"type": "thinking", "thinking": "", "signature": TEXT[20:]},
+    "what a provider sealed, of a chance beginning": {
+        "type": "reasoning",
+        "encrypted_content": base64.b64encode(b"\xff\xfb" + bytes(range(256))).decode(),
+    },
     "base64 of no known file": "QUJD" * 200 + "\n",
     "an empty part": image(""),
     "a part of spaces": image("  \n"),

@@ -149,6 +149,15 @@ LEFT_ALONE = {
     "signature": {"type": "thinking", "thinking": "", "signature": b64(RAW)},
     "redacted thinking": {"type": "redacted_thinking", "data": b64(RAW)},
     "encrypted reasoning of a router": {"type": "reasoning.encrypted", "data": b64(RAW), "format": "anthropic-v1"},
+    **{
+        f"{name} that begins like {kind}": {**holder, key: b64(start + RAW)}
+        for kind, start in {"a sound": b"\xff\xfb", "a bitmap": b"BM"}.items()
+        for name, key, holder in (
+            ("encrypted reasoning", "encrypted_content", {"type": "reasoning"}),
+            ("redacted thinking", "data", {"type": "redacted_thinking"}),
+            ("a call's signature", "call_1", {}),
+        )
+    },
     "unhashable format": {"data": b64(RAW), "format": ["png"]},
     "unhashable type": {"data": b64(RAW), "type": ["string", "null"]},
     "anthropic text document": {"type": "document", "source": {"type": "text", "data": b64(RAW)}},

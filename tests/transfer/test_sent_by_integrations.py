@@ -1,0 +1,149 @@
+"""What integrations send of an adapted conversation: the same as of their own, where the provider stays."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from langchain_aws.chat_models.bedrock_converse import _messages_to_bedrock
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_google_genai import ChatGoogleGenerativeAI
+from langchain_mistralai import ChatMistralAI
+from langchain_openai import ChatOpenAI
+
+from langgraph_portable_checkpoint import export_messages, import_messages
+from langgraph_portable_checkpoint.transfer.histories import adapt_messages
+
+PNG = "iVBORw0KGgo="
+MODELS = {
+    "openai-responses": "gpt-5",
+    "bedrock": "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "google": "gemini-3-pro-preview",
+    "mistral": "magistral-medium-latest",
+}
+MADE: dict[str, dict[str, Any]] = {
+    "openai-responses": {"model_provider": "openai", "model_name": "gpt-5", "id": "resp_1", "object": "response"},
+    "bedrock": {"model_provider": "bedrock_converse", "model_name": MODELS["bedrock"]},
+    "google": {"model_provider": "google_genai", "model_name": MODELS["google"]},
+    "mistral": {"model_provider": "mistralai", "model_name": MODELS["mistral"]},
+}
+SCREEN = {"type": "computer_call", "id": "cu_1", "call_id": "c1", "action": {"type": "screenshot"}}
+CUSTOM = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c1", "name": "sql", "input": "SELECT 1"}
+SHOT = {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}"}
+CITED = {
+    "type": "text",
+    "text": "a",
+    "citations": [
+        {"title": "t", "source_content": [{"text": "c"}], "location": {"web": {"url": "https://u", "domain": "u"}}}
+    ],
+}
+CALL = {"type": "tool_call", "name": "sql", "args": {"__arg1": "SELECT 1"}, "id": "c1"}
+THOUGHT = {"type": "reasoning_content", "reasoning_content": {"text": "hm", "signature": "sig"}}
+CACHED: list[Any] = [{"type": "text", "text": "s"}, {"cachePoint": {"type": "default"}}]
+DOCUMENT = {"format": "pdf", "name": "d", "citations": {"enabled": True}, "source": {"bytes": b"%PDF-"}}
+CODE: list[dict[str, Any]] = [
+    {"type": "executable_code", "executable_code": "x", "language": "PYTHON"},
+    {"type": "code_execution_result", "code_execution_result": "1", "outcome": 1},
+]
+SIGNED = {"signature": base64.b64encode(b"sig").decode()}
+PICTURE = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}, "extras": SIGNED}
+
+
+def said(dialect: str, *parts: dict[str, Any], calls: tuple[dict[str, Any], ...] = ()) -> AIMessage:
+    return AIMessage(list(parts), tool_calls=list(calls), response_metadata=MADE[dialect])
+
+
+def talk(dialect: str, *parts: dict[str, Any]) -> list[BaseMessage]:
+    return [HumanMessage("q"), said(dialect, *parts), HumanMessage("z")]
+
+
+THREADS: dict[str, tuple[str, list[BaseMessage]]] = {
+    "a computer's screen": (
+        "openai-responses",
+        [
+            HumanMessage("q"),
+            said("openai-responses", SCREEN),
+            ToolMessage([SHOT], tool_call_id="c1", additional_kwargs={"type": "computer_call_output"}),
+        ],
+    ),
+    "a custom tool": (
+        "openai-responses",
+        [
+            HumanMessage("q"),
+            said("openai-responses", CUSTOM, calls=(CALL,)),
+            ToolMessage([{"type": "custom_tool_call_output", "output": "1"}], tool_call_id="c1"),
+        ],
+    ),
+    "a phase": (
+        "openai-responses",
+        talk(
+            "openai-responses",
+            {"type": "text", "text": "a", "id": "msg_1", "annotations": [], "phase": "final_answer"},
+        ),
+    ),
+    "citations of Converse": ("bedrock", talk("bedrock", THOUGHT, {"type": "text", "text": "pre"}, CITED)),
+    "cache points": (
+        "bedrock",
+        [
+            SystemMessage(CACHED),
+            HumanMessage(CACHED),
+            said("bedrock", {"type": "text", "text": "a"}),
+            HumanMessage("z"),
+        ],
+    ),
+    "a document to cite": (
+        "bedrock",
+        [
+            HumanMessage([{"type": "text", "text": "q"}, {"type": "document", "document": DOCUMENT}]),
+            *talk("bedrock", {"type": "text", "text": "a"})[1:],
+        ],
+    ),
+    "code that Gemini ran": ("google", talk("google", *CODE, {"type": "text", "text": "a"})),
+    "a picture that Gemini signed": ("google", talk("google", {"type": "text", "text": "a"}, PICTURE)),
+    "a thought of Magistral": (
+        "mistral",
+        talk(
+            "mistral", {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "a"}
+        ),
+    ),
+}
+
+
+def sent(dialect: str, messages: list[BaseMessage]) -> Any:
+    """What the integration puts into its request."""
+    model = MODELS[dialect]
+    if dialect == "openai-responses":
+        chat = ChatOpenAI(model=model, api_key="x", use_responses_api=True)  # type: ignore[call-arg,arg-type]
+        return chat._get_request_payload(messages)["input"]
+    if dialect == "google":
+        gemini = ChatGoogleGenerativeAI(model=model, api_key="x")  # type: ignore[call-arg]
+        return [part.model_dump(mode="json") for part in gemini._prepare_request(messages)["contents"]]
+    if dialect == "mistral":
+        return ChatMistralAI(model=model, api_key="x")._create_message_dicts(messages, None)[0]  # type: ignore[call-arg,arg-type]
+    found, system = _messages_to_bedrock(messages)
+    return json.loads(json.dumps([found, system], default=repr))
+
+
+@pytest.mark.parametrize("thread", THREADS)
+def test_own_threads_are_sent_as_they_were(thread: str) -> None:
+    dialect, messages = THREADS[thread]
+    adapted = adapt_messages(messages, dialect, model=MODELS[dialect])
+    assert adapted.report == ()
+    assert sent(dialect, adapted.messages) == sent(dialect, messages)
+
+
+@pytest.mark.parametrize("thread", THREADS)
+def test_imported_threads_are_sent_as_they_were(thread: str) -> None:
+    dialect, messages = THREADS[thread]
+    payload = export_messages(messages, dialect, model=MODELS[dialect]).payload
+    imported = import_messages(payload, dialect, model=MODELS[dialect])
+    assert sent(dialect, imported.messages) == sent(dialect, messages)
+    assert export_messages(imported.messages, dialect, model=MODELS[dialect]).payload == payload
+
+
+def test_a_cited_text_is_read_as_one() -> None:
+    dialect, messages = THREADS["citations of Converse"]
+    adapted = adapt_messages(messages, dialect, model=MODELS[dialect])
+    assert adapted.messages[1].text == "prea"
