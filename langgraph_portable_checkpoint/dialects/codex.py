@@ -43,8 +43,8 @@ class Codex:
         Rule(id="CX2", text="events, contexts and metadata are no messages", source=_SOURCE),
         Rule(
             id="CX3",
-            text="a compacted record replaces the history before it by its own, or else by the user's messages and a "
-            "summary; a session's instructions stay",
+            text="a compacted record replaces the history before it by its own, or else by the session's beginning, "
+            "the user's messages and a summary; a session's instructions stay",
             source=_SOURCE,
         ),
         Rule(id="CX4", text="a turn may be aborted or fail; an exec stream does not hold its prompt", source=_SOURCE),
@@ -214,11 +214,20 @@ class _RolloutReader:
             self.items.envelopes.append(_dressed(envelope, item, line))
 
     def _compacted(self, payload: Mapping[str, Any], line: Line) -> None:
-        """Put a compaction's history in the place of the one before, or the user's messages and its summary."""
+        """Put a compaction's history in the place of the one before, or what the session began with, the user's
+        messages and its summary.
+
+        Source: codex-rs, compact.rs, build_compacted_history.
+        """
         history, summary = payload.get("replacement_history"), payload.get("message")
         replaced = isinstance(history, list) and bool(history)
         before = self.items.envelopes[:]
-        self.items.envelopes[:] = [each for each in before if _is_of_session(each) or (not replaced and _typed(each))]
+        begun = next((at for at, each in enumerate(before) if not _begins(each)), len(before))
+        self.items.envelopes[:] = [
+            each
+            for at, each in enumerate(before)
+            if _is_of_session(each) or (not replaced and (at < begun or _typed(each)))
+        ]
         gone = len(before) - len(self.items.envelopes)
         self.report.add(
             "CX3", "dropped", action=f"left out {gone} messages", path=f"line {line.number}", detail="compacted"
@@ -271,6 +280,11 @@ def _is_context(envelope: MessageEnvelope) -> bool:
 
 def _typed(envelope: MessageEnvelope) -> bool:
     return envelope["role"] == "user" and envelope.get("typed_by_user") is not False
+
+
+def _begins(envelope: MessageEnvelope) -> bool:
+    """True for what Codex says before the user's first words: instructions and the environment."""
+    return envelope["role"] == "system" or (envelope["role"] == "user" and _is_context(envelope))
 
 
 def _is_of_session(envelope: MessageEnvelope) -> bool:

@@ -211,6 +211,20 @@ def test_the_instructions_of_a_session_outlive_a_compaction() -> None:
     assert texts([*old, replaced]) == ["Be brief.", "kept"]
 
 
+def test_what_a_session_began_with_outlives_a_compaction_without_a_history() -> None:
+    begin = [
+        said("developer", "Rules."),
+        said("user", "# AGENTS.md instructions"),
+        said("user", "<environment_context>"),
+    ]
+    later = said("user", "<environment_context> moved")
+    compacted = [{"type": "compacted", "payload": {"message": text}} for text in ("Sum", "Sum of sums")]
+    old = [*begin, said("user", "one"), said("assistant", "1"), later]
+    kept = ["Rules.", "# AGENTS.md instructions", "<environment_context>", "one"]
+    assert texts([*old, compacted[0]]) == [*kept, "Sum"]
+    assert texts([*old, compacted[0], said("assistant", "2"), compacted[1]]) == [*kept, "Sum of sums"]
+
+
 @pytest.mark.parametrize(
     ("turns", "left"),
     [(1, ["Be brief.", "<environment_context>", "one", "1"]), (2, ["Be brief.", "<environment_context>"]), (9, None)],
