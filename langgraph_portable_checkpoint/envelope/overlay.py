@@ -70,7 +70,7 @@ def _agrees(block: Mapping[str, Any], raw: Any) -> bool:
         return False
     if inner is not raw and not inner.keys() >= ({"toolUseId", "name"} if "toolUse" in raw else {"name"}):
         return False
-    if any(inner[key] != block.get(ours) for key, ours in _SAME.items() if key in inner and ours in block):
+    if any(inner.get(key) not in (None, block.get(ours)) for key, ours in _SAME.items() if ours in block):
         return False
     own_id = block["type"] != "tool_call" or "call_id" in raw or raw.get("id") in (None, block.get("id"))
     freely = raw.get("type") == "custom_tool_call"

@@ -14,6 +14,7 @@ from langchain_mistralai import ChatMistralAI
 from langchain_openai import ChatOpenAI
 
 from langgraph_portable_checkpoint import export_messages, import_messages
+from langgraph_portable_checkpoint.envelope.read import read_message
 from langgraph_portable_checkpoint.transfer.histories import adapt_messages
 
 PNG = "iVBORw0KGgo="
@@ -147,3 +148,11 @@ def test_a_cited_text_is_read_as_one() -> None:
     dialect, messages = THREADS["citations of Converse"]
     adapted = adapt_messages(messages, dialect, model=MODELS[dialect])
     assert adapted.messages[1].text == "prea"
+
+
+@pytest.mark.parametrize("call", [SCREEN, CUSTOM])
+def test_a_call_whose_item_alone_has_an_id_is_read_as_imported(call: dict[str, Any]) -> None:
+    imported = import_messages({"input": [{**call, "call_id": None}]}, "openai-responses")
+    assert [(block["type"], block["id"]) for block in read_message(imported.messages[0])["content"]] == [
+        ("tool_call", call["id"])
+    ]
