@@ -17,7 +17,7 @@ _Blocks = Sequence[_Block]
 
 _ONLY_CONVERSE: Final = ("audio", "guardContent")
 _PLAIN_DOCUMENT: Final = frozenset({"format", "name", "source"})
-_IN_RESPONSES_CONTENT: Final = frozenset({"function_call", "custom_tool_call", "computer_call"})
+_IN_RESPONSES_CONTENT: Final = ("function_call", "custom_tool_call", "computer_call")
 _SCREENSHOT: Final = "computer_call_output"
 _CUSTOM_OUTPUT: Final = "custom_tool_call_output"
 
@@ -40,8 +40,8 @@ def of_gemini(block: _Block) -> dict[str, Any] | None:
             told = block["output"]
             result = {"code_execution_result": told.get("output", ""), "outcome": told.get("outcome", "OUTCOME_OK")}
             return {"type": "code_execution_result", **result}
-        case "image" if signature:
-            url = f"data:{block.get('mime_type') or 'image/png'};base64,{_base64_of(block)}"
+        case "image" if signature and (encoded := _base64_of(block)):
+            url = f"data:{block.get('mime_type') or 'image/png'};base64,{encoded}"
             return {"type": "image_url", "image_url": {"url": url}, "extras": {"signature": signature}}
     return None
 
@@ -104,8 +104,9 @@ def _converse_thought(block: _Block) -> dict[str, Any]:
 
 def of_responses_text(block: _Block, standard: dict[str, Any]) -> dict[str, Any]:
     """Add the phase of a text's message, which langchain-openai keeps beside the text."""
-    phase = ((block.get("extras") or {}).get("item") or {}).get("phase")
-    return standard | ({"phase": phase} if phase else {})
+    item = (block.get("extras") or {}).get("item")
+    phase = item.get("phase") if isinstance(item, dict) else None
+    return standard | ({"phase": phase} if isinstance(phase, str) else {})
 
 
 def in_responses_content(block: _Block) -> bool:

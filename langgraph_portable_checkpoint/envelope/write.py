@@ -1,7 +1,8 @@
 """Neutral envelopes as LangChain messages, for importers.
 
 The content is what the origin provider's own LangChain integration would have made where that is native content
-(langchain-anthropic, langchain-openai), else LangChain's v1 standard blocks. Calls always stand in `.tool_calls` too.
+(langchain-anthropic, langchain-openai; `spellings` has what else is particular), else LangChain's v1 standard blocks.
+Calls stand in `.tool_calls` too, but for those of computers, which langchain-openai keeps out of them.
 What a message has no place for goes into an overlay (see `overlay`), so that `read_message` gives the envelope back.
 """
 

@@ -14,7 +14,9 @@ from langchain_mistralai import ChatMistralAI
 from langchain_openai import ChatOpenAI
 
 from langgraph_portable_checkpoint import export_messages, import_messages
+from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.read import read_message
+from langgraph_portable_checkpoint.envelope.write import write_message
 from langgraph_portable_checkpoint.transfer.histories import adapt_messages
 
 PNG = "iVBORw0KGgo="
@@ -156,3 +158,31 @@ def test_a_call_whose_item_alone_has_an_id_is_read_as_imported(call: dict[str, A
     assert [(block["type"], block["id"]) for block in read_message(imported.messages[0])["content"]] == [
         ("tool_call", call["id"])
     ]
+
+
+@pytest.mark.parametrize(
+    ("api", "block"),
+    [
+        ("responses", {"type": "text", "text": "a", "extras": {"item": {"phase": []}}}),
+        ("converse", {"type": "text", "text": "a", "cache_hint": "odd", "raw": {"citationsContent": []}}),
+        ("generate-content", {"type": "server_tool_result", "tool_call_id": "1", "output": "odd"}),
+        ("generate-content", {"type": "image", "url": "https://a/b.png", "extras": {"signature": "c2ln"}}),
+    ],
+)
+def test_odd_envelopes_come_back_as_they_are(api: str, block: Any) -> None:
+    origin: Any = {"provider": "p", "api": api}
+    envelope: MessageEnvelope = {"v": 1, "role": "assistant", "content": [block], "origin": origin}
+    read = read_message(write_message(envelope))
+    assert (read["role"], read["content"], read["origin"]) == ("assistant", [block], origin)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "text", "text": "a", "extras": {"item": "odd"}},
+        {"type": "tool_call", "id": "c", "name": "f", "args": {}, "raw": {"type": []}},
+    ],
+)
+def test_envelopes_that_no_reader_makes_are_written_all_the_same(block: Any) -> None:
+    envelope: MessageEnvelope = {"v": 1, "role": "assistant", "content": [block], "origin": {"api": "responses"}}
+    assert read_message(write_message(envelope))["content"][0]["type"] == block["type"]

@@ -21,7 +21,7 @@ _DOCUMENTS: Final[dict[str, str]] = {
     "txt": "text/plain",
     "md": "text/markdown",
 }
-_OF_DOCUMENTS: Final = ("context", "citations")
+_OF_DOCUMENTS: Final = {f"document.{word}": f"extras.{word}" for word in ("context", "citations")}
 _FORMATS: Final = {mime: name for name, mime in _DOCUMENTS.items()}
 
 
@@ -52,9 +52,7 @@ def _media_kind(native: str, neutral: str, source: str, *, typed: bool) -> Kind:
             f"{native}.source.{path}": place,
             f"{native}.format": "mime_type",
             f"{native}.name": "filename",
-            **(
-                {f"{native}.{word}": f"extras.{word}" for word in ("context", "citations")} if neutral == "file" else {}
-            ),
+            **(_OF_DOCUMENTS if native == "document" else {}),
         },
         after_read=_mime,
         before_write=_format,
