@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .media_parts import base64_of
+from .plain_values import told_as_text
 
 PREFIX: Final = "portable_checkpoint."
 MODALITY: Final = {"image": "image", "audio": "audio", "video": "video", "file": "document", "text-plain": "document"}
@@ -107,12 +108,8 @@ def _json(value: dict[str, Any]) -> dict[str, Any]:
     """Return what JSON can hold: bytes, which stand in extras of some providers, as base64."""
     if all(type(item) is str for item in value.values()):
         return value
-    found: dict[str, Any] = json.loads(json.dumps(value, default=_plain))
+    found: dict[str, Any] = json.loads(json.dumps(value, default=told_as_text))
     return found
-
-
-def _plain(value: Any) -> str:
-    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
 _Written = tuple[Part, tuple[str, ...]]
@@ -172,7 +169,7 @@ def _write_other(block: Block) -> _Written:
     if block["type"] == "non_standard" and isinstance(value, Mapping) and _is_compaction(value):
         return dict(value), ("value",)
     kept = {key: item for key, item in block.items() if key != "raw"}
-    content = base64.b64encode(json.dumps(kept, default=_plain).encode()).decode()
+    content = base64.b64encode(json.dumps(kept, default=told_as_text).encode()).decode()
     part = {"type": "blob", "mime_type": "application/json", "modality": "document", "content": content}
     return {**part, PREFIX + "type": block["type"]}, tuple(kept)
 

@@ -8,12 +8,11 @@ Sources: `_convert_ai_message_content` and `_parse_response_candidate` of langch
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 _Block = Mapping[str, Any]
-_Blocks = Sequence[_Block]
+_Standard = Callable[[_Block], dict[str, Any]]
 
 _ONLY_CONVERSE: Final = ("audio", "guardContent")
 _PLAIN_DOCUMENT: Final = frozenset({"format", "name", "source"})
@@ -22,8 +21,8 @@ _SCREENSHOT: Final = "computer_call_output"
 _CUSTOM_OUTPUT: Final = "custom_tool_call_output"
 
 
-def of_gemini(block: _Block) -> dict[str, Any] | None:
-    """Spell an answer's part as langchain-google-genai does; None where LangChain's standard block says it all."""
+def of_gemini(block: _Block, standard: _Standard) -> dict[str, Any]:
+    """Spell an answer's part as langchain-google-genai does, or in LangChain's block where that says it all."""
     signature = (block.get("extras") or {}).get("signature")
     match block["type"]:
         case "reasoning":
@@ -40,10 +39,10 @@ def of_gemini(block: _Block) -> dict[str, Any] | None:
             told = block["output"]
             result = {"code_execution_result": told.get("output", ""), "outcome": told.get("outcome", "OUTCOME_OK")}
             return {"type": "code_execution_result", **result}
-        case "image" if signature and (encoded := _base64_of(block)):
+        case "image" if signature and (encoded := standard(block).get("base64")):
             url = f"data:{block.get('mime_type') or 'image/png'};base64,{encoded}"
             return {"type": "image_url", "image_url": {"url": url}, "extras": {"signature": signature}}
-    return None
+    return standard(block)
 
 
 def gemini_spells(block: _Block) -> bool:
@@ -59,9 +58,7 @@ def converse_spells(block: _Block) -> bool:
     return not block["type"].startswith("server_tool")
 
 
-def of_converse(
-    block: _Block, standard: Callable[[_Block], dict[str, Any]], *, answers: bool, spelled: bool
-) -> list[dict[str, Any]]:
+def of_converse(block: _Block, standard: _Standard, *, answers: bool, spelled: bool) -> list[dict[str, Any]]:
     """Spell a part as langchain-aws takes it from Converse, or in LangChain's block; its cache point comes after it.
 
     Args:
@@ -122,7 +119,7 @@ def is_computer_call(block: _Block, api: str) -> bool:
     return api == "responses" and isinstance(block.get("raw"), dict) and block["raw"].get("type") == "computer_call"
 
 
-def responses_output(item: Any, blocks: _Blocks) -> tuple[list[Any], dict[str, Any]] | None:
+def responses_output(item: Any, blocks: Sequence[_Block]) -> tuple[list[Any], dict[str, Any]] | None:
     """Spell the output of a computer's or a custom call; None for a function's.
 
     Args:
@@ -140,9 +137,3 @@ def responses_output(item: Any, blocks: _Blocks) -> tuple[list[Any], dict[str, A
     if kind == _CUSTOM_OUTPUT and len(blocks) == 1 and blocks[0]["type"] == "text":
         return [{"type": _CUSTOM_OUTPUT, "output": blocks[0]["text"]}], {}
     return None
-
-
-def _base64_of(block: _Block) -> str:
-    if "data" in block:
-        return base64.b64encode(block["data"]).decode("ascii")
-    return block.get("base64") or ""

@@ -124,7 +124,7 @@ def _content(envelope: MessageEnvelope) -> _Content:
         return str(only["text"])
     spelled = _is_spelled(envelope)
     if spelled and api == "generate-content":
-        return [of_gemini(block) or _standard(block) for block in blocks]
+        return [of_gemini(block, _standard) for block in blocks]
     if api == "converse":
         return [part for block in blocks for part in of_converse(block, _standard, answers=answers, spelled=spelled)]
     return [(native or _standard)(block) for block in blocks]

@@ -160,19 +160,27 @@ def test_a_call_whose_item_alone_has_an_id_is_read_as_imported(call: dict[str, A
     ]
 
 
+LINK = {"type": "image", "url": "https://a/b.png", "extras": {"signature": "c2ln"}}
+ODD_RESULT = {"type": "server_tool_result", "tool_call_id": "1", "output": "odd"}
+ODD_HINT = {"type": "text", "text": "a", "cache_hint": "odd", "raw": {"citationsContent": []}}
+ODD_PHASE = {"type": "text", "text": "a", "extras": {"item": {"phase": ["x"]}}}
+
+
 @pytest.mark.parametrize(
-    ("api", "block"),
+    ("api", "block", "written"),
     [
-        ("responses", {"type": "text", "text": "a", "extras": {"item": {"phase": []}}}),
-        ("converse", {"type": "text", "text": "a", "cache_hint": "odd", "raw": {"citationsContent": []}}),
-        ("generate-content", {"type": "server_tool_result", "tool_call_id": "1", "output": "odd"}),
-        ("generate-content", {"type": "image", "url": "https://a/b.png", "extras": {"signature": "c2ln"}}),
+        ("responses", ODD_PHASE, [{"type": "text", "text": "a", "extras": ODD_PHASE["extras"]}]),
+        ("converse", ODD_HINT, [{"type": "text", "text": "a"}]),
+        ("generate-content", ODD_RESULT, [ODD_RESULT]),
+        ("generate-content", LINK, [LINK]),
     ],
 )
-def test_odd_envelopes_come_back_as_they_are(api: str, block: Any) -> None:
+def test_what_an_integration_would_not_spell_so_is_a_standard_block(api: str, block: Any, written: Any) -> None:
     origin: Any = {"provider": "p", "api": api}
     envelope: MessageEnvelope = {"v": 1, "role": "assistant", "content": [block], "origin": origin}
-    read = read_message(write_message(envelope))
+    message = write_message(envelope)
+    assert message.content == written
+    read = read_message(message)
     assert (read["role"], read["content"], read["origin"]) == ("assistant", [block], origin)
 
 
@@ -186,3 +194,10 @@ def test_odd_envelopes_come_back_as_they_are(api: str, block: Any) -> None:
 def test_envelopes_that_no_reader_makes_are_written_all_the_same(block: Any) -> None:
     envelope: MessageEnvelope = {"v": 1, "role": "assistant", "content": [block], "origin": {"api": "responses"}}
     assert read_message(write_message(envelope))["content"][0]["type"] == block["type"]
+
+
+def test_a_signed_call_whose_id_no_mapping_can_hold_is_written() -> None:
+    call: Any = {"type": "tool_call", "id": "\ud800", "name": "f", "args": {}, "extras": {"signature": "c2ln"}}
+    origin: Any = {"provider": "google", "api": "generate-content"}
+    message = write_message({"v": 1, "role": "assistant", "content": [call], "origin": origin})
+    assert "__gemini_function_call_thought_signatures__" not in message.additional_kwargs
