@@ -19,7 +19,7 @@ from ..errors import MalformedHistoryError
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
 from .langchain_read import everyday_envelope
 from .langchain_write import everyday_dict
-from .plain_values import is_everyday, plain_or_told
+from .plain_values import is_everyday, is_plain, plain_or_told
 from .problems import Problems
 from .report import Placed, Report
 from .responses_read import lift_items
@@ -80,13 +80,17 @@ class LangChain:
         """Return `{"messages": [...]}`, which `messages_from_dict` takes."""
         from langchain_core.messages import messages_to_dict
 
-        from ..envelope.write import write_message
+        from ..envelope.write import write_message, write_parts
 
         found = []
         for placed in conversation:
             everyday = everyday_dict(placed.envelope)
             if everyday is not None:
                 found.append(everyday)
+                continue
+            parts = write_parts(placed.envelope)
+            if parts is not None and is_plain(parts):
+                found.append({"type": parts["type"], "data": parts})
                 continue
             plain = is_everyday(placed.envelope)
             (message,) = messages_to_dict([write_message(placed.envelope if plain else _jsonable(placed.envelope))])

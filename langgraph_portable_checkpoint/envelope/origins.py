@@ -27,6 +27,8 @@ _APIS: Final[dict[str, str]] = {
 _WORDS: Final = {(ours, _APIS.get(word)): word for word, ours in reversed(_PROVIDERS.items())}
 """LangChain's provider word by ours and the API; the first of several."""
 _STOP_KEYS: Final = ("finish_reason", "stop_reason", "stopReason", "done_reason")
+_STOP_KEY: Final = {"messages": "stop_reason", "converse": "stopReason"}
+"""The key that an API's integration writes, where that is not `finish_reason`."""
 _MODEL_KEYS: Final = ("model_name", "model", "model_id")
 
 
@@ -117,7 +119,7 @@ def write_metadata(envelope: Mapping[str, Any]) -> dict[str, Any]:
     origin = envelope.get("origin", {})
     if not origin and envelope.get("stop_reason") is None:
         return {}
-    reason = "stop_reason" if origin.get("api") == "messages" else "finish_reason"
+    reason = _STOP_KEY.get(str(origin.get("api")), "finish_reason")
     found = {
         "model_provider": _write_provider(envelope),
         "model_name": origin.get("model"),

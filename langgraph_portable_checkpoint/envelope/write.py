@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -21,6 +21,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from langgraph_portable_checkpoint.envelope.everyday import read_parts
 from langgraph_portable_checkpoint.envelope.fields import CALL_TYPES, OPENAI_ROLE, SIGNATURES
 from langgraph_portable_checkpoint.envelope.given import is_rewritten, wire_of
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
@@ -65,15 +66,96 @@ def write_message(envelope: MessageEnvelope) -> BaseMessage:
     Raises:
         ormsgpack.MsgpackEncodeError: A value in it cannot be stored in a thread.
     """
-    message = _ROLES[envelope["role"]](envelope, _content(envelope))
-    if envelope.get("name") is not None:
-        message.name = envelope["name"]
-    if envelope.get("id") is not None:
-        message.id = envelope["id"]
+    given = _given(envelope)
+    if given is not None:
+        message = _made(envelope, given, version=None)
+        if not _overlay(message, envelope):
+            return message
+    content = _content(envelope)
+    message = _made(envelope, content, version=_version(envelope, content))
     overlay = _overlay(message, envelope)
     if overlay:
         message.additional_kwargs = {**message.additional_kwargs, OVERLAY: overlay}
     return message
+
+
+def write_parts(envelope: MessageEnvelope) -> dict[str, Any] | None:
+    """Write the fields of the message that `write_message` makes, without the message, where its parts say all of it.
+
+    Returns:
+        What `model_dump` gives for the message, sharing values with the envelope; None where that may be another.
+    """
+    kind, api = _KINDS.get(envelope["role"]), _api(envelope)
+    parts = [block.get("raw") for block in envelope["content"]]
+    if not parts or kind is None or api not in ("", "messages") or not all(map(_is_langchain_s, parts)):
+        return None
+    if not _OF_PARTS.issuperset(envelope):
+        return None
+    fields: dict[str, Any] = {
+        "content": parts,
+        "additional_kwargs": {},
+        "response_metadata": {**_rest(envelope, "response_metadata"), **write_metadata(envelope)},
+        "type": kind,
+        "name": envelope.get("name"),
+        "id": envelope.get("id"),
+    }
+    if kind == "tool":
+        fields |= {key: envelope.get(key) for key in ("tool_call_id", "artifact", "status")}
+    elif kind == "ai":
+        usage = envelope.get("usage")
+        if usage is not None and not _is_sum(usage):
+            return None
+        fields |= {"tool_calls": _calls(envelope), "invalid_tool_calls": [], "usage_metadata": usage}
+    found = read_parts(fields)
+    return fields if found is not None and not _changes(cast(MessageEnvelope, found), envelope) else None
+
+
+_KINDS: Final = {"user": "human", "assistant": "ai", "system": "system", "tool": "tool"}
+_HEADS: Final = ("v", "state", "role", "content", "id", "name", "origin", "usage", "stop_reason", "extras")
+_OF_PARTS: Final = frozenset({*_HEADS, "tool_call_id", "artifact", "status"})
+"""What an envelope may have whose parts say all."""
+
+
+def _given(envelope: MessageEnvelope) -> list[Any] | None:
+    """Return the parts that an integration, or an application, put into the message; None where none are known."""
+    parts = envelope.get("raw_content")
+    if parts is None and _api(envelope) not in _NATIVE_CONTENT:
+        within = [block for block in envelope["content"] if "raw" in block or block["type"] not in CALL_TYPES]
+        parts = [block.get("raw") for block in within]
+    return parts if isinstance(parts, list) and parts and all(map(_is_langchain_s, parts)) else None
+
+
+def _is_langchain_s(part: Any) -> bool:
+    return isinstance(part, str) or (isinstance(part, dict) and isinstance(part.get("type"), str))
+
+
+def _made(envelope: MessageEnvelope, content: _Content, *, version: Mapping[str, Any] | None) -> BaseMessage:
+    """Make a message, with what the source had in fields of which the envelope holds the rest.
+
+    Args:
+        envelope: What it says.
+        content: Its content.
+        version: What names the version of the content; None: the source says it.
+    """
+    rest = _rest(envelope, "response_metadata")
+    if version is not None:
+        rest.pop(_VERSION, None)
+    message = _ROLES[envelope["role"]](envelope, content)
+    message.response_metadata = {**rest, **write_metadata(envelope), **(version or {})}
+    message.additional_kwargs = {**_rest(envelope, "additional_kwargs"), **message.additional_kwargs}
+    if envelope.get("name") is not None:
+        message.name = envelope["name"]
+    if envelope.get("id") is not None:
+        message.id = envelope["id"]
+    return message
+
+
+def _rest(envelope: MessageEnvelope, field: str) -> dict[str, Any]:
+    rest = (envelope.get("extras") or {}).get(field)
+    return {**rest} if isinstance(rest, dict) else {}
+
+
+_VERSION: Final = "output_version"
 
 
 def _overlay(message: BaseMessage, envelope: MessageEnvelope) -> dict[str, Any]:
@@ -202,11 +284,6 @@ def _standard(block: _Block) -> dict[str, Any]:
 
 def _write_assistant(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
     blocks: list[_Block] = list(envelope["content"])
-    calls = [
-        {"type": "tool_call", "id": block.get("id"), "name": block.get("name") or "", "args": block.get("args") or {}}
-        for block in blocks
-        if block["type"] == "tool_call" and not is_computer_call(block, _api(envelope))
-    ]
     invalid = [
         {"type": "invalid_tool_call", **{key: block.get(key) for key in ("id", "name", "args", "error")}}
         for block in blocks
@@ -214,12 +291,20 @@ def _write_assistant(envelope: MessageEnvelope, content: _Content) -> BaseMessag
     ]
     return AIMessage(
         content,
-        tool_calls=calls,
+        tool_calls=_calls(envelope),
         invalid_tool_calls=invalid,
         additional_kwargs=_kwargs(envelope),
-        response_metadata=_metadata(envelope, content),
         usage_metadata=_usage(envelope.get("usage")),
     )
+
+
+def _calls(envelope: MessageEnvelope) -> list[dict[str, Any]]:
+    """What stands in `.tool_calls`."""
+    return [
+        {"name": block.get("name") or "", "args": block.get("args") or {}, "id": block.get("id"), "type": "tool_call"}
+        for block in envelope["content"]
+        if block["type"] == "tool_call" and not is_computer_call(block, _api(envelope))
+    ]
 
 
 def _kwargs(envelope: MessageEnvelope) -> dict[str, Any]:
@@ -260,15 +345,22 @@ def _beside_chat(envelope: MessageEnvelope) -> dict[str, Any]:
     return {**kwargs, **({"refusal": "".join(refusals)} if refusals else {})}
 
 
-def _metadata(envelope: MessageEnvelope, content: _Content) -> dict[str, Any]:
+def _version(envelope: MessageEnvelope, content: _Content) -> dict[str, Any]:
     v1 = isinstance(content, list) and _api(envelope) not in _NATIVE_CONTENT and not _is_spelled(envelope)
-    return {**write_metadata(envelope), **({"output_version": "v1"} if v1 else {})}
+    return {_VERSION: "v1"} if v1 else {}
 
 
 def _usage(usage: Any) -> Any:
-    needed = ("input_tokens", "output_tokens", "total_tokens")
-    whole = isinstance(usage, dict) and all(type(usage.get(key)) is int for key in needed)
+    whole = isinstance(usage, dict) and all(type(usage.get(key)) is int for key in _COUNTS)
     return usage if whole else None
+
+
+def _is_sum(usage: Any) -> bool:
+    """True for counts without details."""
+    return isinstance(usage, dict) and usage.keys() == _COUNTS and _usage(usage) is not None
+
+
+_COUNTS: Final = {"input_tokens", "output_tokens", "total_tokens"}
 
 
 def _write_tool(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
@@ -280,24 +372,21 @@ def _write_tool(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
         tool_call_id=envelope.get("tool_call_id") or "",
         status="error" if envelope.get("status") == "error" else "success",
         artifact=envelope.get("artifact"),
-        response_metadata=_metadata(envelope, content),
     )
 
 
 def _write_system(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
     detail = envelope.get("role_detail")
     kwargs = {OPENAI_ROLE: detail} if detail else {}
-    return SystemMessage(content, additional_kwargs=kwargs, response_metadata=_metadata(envelope, content))
+    return SystemMessage(content, additional_kwargs=kwargs)
 
 
 def _write_user(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
-    return HumanMessage(content, response_metadata=_metadata(envelope, content))
+    return HumanMessage(content)
 
 
 def _write_other(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
-    return ChatMessage(
-        content=content, role=envelope.get("role_detail") or "other", response_metadata=_metadata(envelope, content)
-    )
+    return ChatMessage(content=content, role=envelope.get("role_detail") or "other")
 
 
 _ROLES: Final[dict[str, Callable[[MessageEnvelope, _Content], BaseMessage]]] = {

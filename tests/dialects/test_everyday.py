@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import messages_to_dict
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, messages_to_dict
 
 from langgraph_portable_checkpoint import export_messages, import_messages
 from langgraph_portable_checkpoint.dialects import (
@@ -38,7 +38,8 @@ from langgraph_portable_checkpoint.dialects.langchain_write import everyday_dict
 from langgraph_portable_checkpoint.dialects.media_facts import settled
 from langgraph_portable_checkpoint.dialects.plain_values import is_everyday
 from langgraph_portable_checkpoint.dialects.registry import bundled_names, get_dialect
-from langgraph_portable_checkpoint.envelope.write import write_message
+from langgraph_portable_checkpoint.envelope import write
+from langgraph_portable_checkpoint.envelope.write import write_message, write_parts
 from langgraph_portable_checkpoint.errors import PortableCheckpointError
 from tests.dialects import made
 
@@ -139,6 +140,7 @@ def without_first_rows(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(parts.Parts, "_lets_be", lambda self, block, answers: False)
     patch.setattr(pairing, "_in_order", lambda conversation: None)
     patch.setattr(langchain, "everyday_dict", lambda envelope: None)
+    patch.setattr(write, "write_parts", lambda envelope: None)
     for module in (anthropic_write, bedrock_write, chat_write, mistral_write, responses_write):
         patch.setattr(module, "plain_text", lambda envelope, foreign=False: None)
     for writer in (chat_write, mistral_write, responses_write):
@@ -317,6 +319,41 @@ def test_an_everyday_message_is_what_langchain_makes_of_it(history: Any) -> None
     for envelope in history:
         found = everyday_dict(envelope)
         assert found is None or [found] == messages_to_dict([write_message(envelope)])
+
+
+@given(made.HISTORIES | turns())
+def test_a_message_written_by_its_parts_is_what_langchain_makes_of_it(history: Any) -> None:
+    for envelope in history:
+        found = write_parts(envelope)
+        assert found is None or [found] == [one["data"] for one in messages_to_dict([write_message(envelope)])]
+
+
+def test_signed_reasoning_and_pictures_are_written_by_their_parts() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    use = {"type": "tool_use", "id": "c", "name": "f", "input": {"x": 1}}
+    facts: Any = {
+        "response_metadata": {"model_provider": "anthropic", "model_name": "claude-sonnet-4-5", "score": 1},
+        "usage_metadata": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
+    }
+    picture = {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"}
+    call: Any = {"name": "f", "args": {"x": 1}, "id": "c", "type": "tool_call"}
+    history: list[Any] = [
+        HumanMessage([{"type": "text", "text": "h\u00fc"}, picture], id="q"),
+        AIMessage([thought, use], tool_calls=[call], id="a", **facts),
+        ToolMessage([picture], tool_call_id="c", name="f", status="error", artifact={"n": 1}),
+    ]
+    assert [write_parts(envelope) for envelope in read_messages(history)] == [
+        one["data"] for one in messages_to_dict(history)
+    ]
+
+
+@pytest.mark.parametrize("name", ["details", "texts"])
+def test_counts_that_langchain_would_read_are_left_to_it(name: str) -> None:
+    usage: Any = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3 if name == "details" else "3"}
+    if name == "details":
+        usage["input_token_details"] = {"cache_read": 1}
+    said = {"type": "text", "text": "hi", "raw": {"type": "text", "text": "hi"}}
+    assert write_parts({"v": 1, "role": "assistant", "content": [said], "usage": usage}) is None
 
 
 def test_texts_calls_and_results_are_everyday() -> None:
