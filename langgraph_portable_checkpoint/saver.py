@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mappi
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeVar, cast
+from typing import Any, Final, Literal, Self, TypeVar, cast, get_args
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -103,6 +103,8 @@ class PortableRedisSaver(ThreadMethods, ConversationMethods, MediaMethods, BaseC
         super().__init__(serde=serde or DataSerializer())
         if client is None and async_client is None and _clients is None:
             raise TypeError("PortableRedisSaver needs client= or async_client=, or use from_url(...) or embedded(...)")
+        if on_conflict not in get_args(OnConflict):
+            raise ValueError(f"on_conflict is {on_conflict!r}; use one of {', '.join(get_args(OnConflict))}")
         if ttl_seconds is not None and ttl_seconds <= 0:
             raise ValueError(f"ttl_seconds is {ttl_seconds!r}; it must be positive, or None for never")
         self._clients = _clients or Clients(client=client, async_client=async_client)

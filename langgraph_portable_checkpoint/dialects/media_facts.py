@@ -13,17 +13,13 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 from urllib.parse import unquote_to_bytes
 
-from ..envelope.media_types import sniff
+from ..envelope.media_types import ALIASES, sniff
 from ..envelope.model import Block, MessageEnvelope
 from .reasoning import origin_of
 
 _BASE64: Final = re.compile("[A-Za-z0-9+/]+={0,2}")
-_ALIASES: Final = {
-    "image/jpg": "image/jpeg",
-    "image/pjpeg": "image/jpeg",
-    "image/x-png": "image/png",
-    "application/x-pdf": "application/pdf",
-}
+_ALIASES: Final = {alias: name for alias, name in ALIASES.items() if not alias.startswith("audio/")}
+"""What no provider calls its own; some know a sound by one name alone."""
 _UNTOLD: Final = frozenset({"", "none", "application/octet-stream", "binary/octet-stream"})
 
 

@@ -34,6 +34,17 @@ _MAGIC: Final = (
     (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
 )
 
+ALIASES: Final = {
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "image/x-png": "image/png",
+    "application/x-pdf": "application/pdf",
+    "audio/mp3": "audio/mpeg",
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+}
+"""Names that people write for types that have another."""
+
 
 def sniff(first: bytes) -> str | None:
     """Name the mime type that the first bytes of a file give away, or None.

@@ -43,7 +43,8 @@ class DirectoryMediaStore:
     """Keep blobs as files of a folder, which is made when it is missing.
 
     Args:
-        path: The folder. Threads, savers and processes may share it; it can be moved with what names its blobs.
+        path: The folder; a relative one is where it is now, wherever the process goes later. Threads, savers and
+            processes may share it; it can be moved with what names its blobs.
         name: What the media table calls this store.
         file_mode: Permissions of new files.
         max_bytes: Larger files are not loaded, so larger blobs are refused. Keep a policy's `max_bytes` below it.
@@ -59,7 +60,7 @@ class DirectoryMediaStore:
         file_mode: int = 0o600,
         max_bytes: int = 2**30,
     ) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()
         self.name = name
         self.file_mode = file_mode
         self.max_bytes = max_bytes

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
@@ -18,6 +18,12 @@ from langgraph_portable_checkpoint.media.leaves import Leaf
 
 Step = str | int | tuple[int]
 Path = tuple[Step, ...]
+
+
+class Whole(NamedTuple):
+    """What stands in a hole's place, spelled already."""
+
+    value: str | bytes
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

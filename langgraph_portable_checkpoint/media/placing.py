@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage, BaseMessageChunk
 
-from langgraph_portable_checkpoint.media.holes import Hole, Missing, Path
+from langgraph_portable_checkpoint.media.encodings import encode
+from langgraph_portable_checkpoint.media.holes import Hole, Missing, Path, Whole
 from langgraph_portable_checkpoint.media.leaves import KnownLeaves
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, unavailable_text
 from langgraph_portable_checkpoint.media.stand_ins import any_stand
@@ -76,6 +77,10 @@ class PolicyWalk:
     def from_wire(self, wire: Any, *, where: str) -> Hole:
         """Read a hole."""
         return Hole.from_wire(wire, where=where)
+
+    def spell(self, hole: Hole, data: bytes) -> Whole:
+        """Spell bytes as they stand in a hole's place, for many places at once."""
+        return Whole(encode(data, hole.encoding, hole.prefix))
 
     def describe(
         self, data: bytes, mime_type: str | None, *, sha256: str, store: str, ref: str | None

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal, get_args
 
+from langgraph_portable_checkpoint.envelope.media_types import ALIASES
 from langgraph_portable_checkpoint.errors import MediaTooLargeError
 from langgraph_portable_checkpoint.media.table import Reason
 
@@ -31,7 +32,8 @@ class MediaPolicy:
         max_inline_bytes: Under "inline", larger media are stored apart all the same and reported as
             over_inline_threshold. For provider uploads without a store: larger bytes are not kept for a new upload.
         max_bytes: Larger media are refused: nothing of the call is stored.
-        rules: Modes by mime type: "image/png", "image/*" or "*/*"; the most specific wins over `mode`.
+        rules: Modes by mime type: "image/png", "image/*" or "*/*"; the most specific wins over `mode`. Other names of
+            a type count as it ("image/jpg"). Bytes that declare no type, or octet-stream, are of the one they show.
         preserve_media: False strips every medium, references such as URLs and provider files included, whatever
             else is set: no later turn replays it.
 
@@ -117,8 +119,9 @@ class MediaPolicy:
         wanted: Mode = self.mode if self.preserve_media else "strip"
         if self.rules and self.preserve_media:
             exact = mime_type or "application/octet-stream"
-            patterns = (exact, f"{exact.partition('/')[0]}/*", "*/*")
-            wanted = next((self.rules[pattern] for pattern in patterns if pattern in self.rules), self.mode)
+            rules = {**{ALIASES.get(pattern, pattern): mode for pattern, mode in self.rules.items()}, **self.rules}
+            patterns = (exact, ALIASES.get(exact, exact), f"{exact.partition('/')[0]}/*", "*/*")
+            wanted = next((rules[pattern] for pattern in patterns if pattern in rules), self.mode)
         return "externalize" if wanted == "strip" and mime_type is None else wanted
 
     def _over_inline(self, size_bytes: int) -> bool:

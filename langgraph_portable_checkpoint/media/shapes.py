@@ -98,10 +98,15 @@ def recognise(leaf: str | bytes, enclosing: Enclosing, *, min_bytes: int) -> Fou
     if unsure and (_is_opaque(enclosing) or (seen and not named)):
         return None
     if named:
-        return Found(encoded, declared_type(encoded.prefix, enclosing) or seen or OCTET_STREAM, True) if first else None
+        return Found(encoded, _type(declared_type(encoded.prefix, enclosing), seen), True) if first else None
     if encoded.encoding == "data-url":
-        return Found(encoded, declared_type(encoded.prefix, ()) or OCTET_STREAM, False) if first else None
+        return Found(encoded, _type(declared_type(encoded.prefix, ()), seen), False) if first else None
     return Found(encoded, seen, False) if seen or encoded.encoding == "bytes" else None
+
+
+def _type(declared: str | None, seen: str | None) -> str:
+    """Name the type that was declared, or that the bytes are of where that says nothing."""
+    return declared if declared not in (None, OCTET_STREAM) else seen or OCTET_STREAM
 
 
 def _is_opaque(enclosing: Enclosing) -> bool:

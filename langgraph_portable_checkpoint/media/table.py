@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final, Literal, Self, get_args
 
-from langgraph_portable_checkpoint.envelope.media_types import sniff
+from langgraph_portable_checkpoint.envelope.media_types import ALIASES, sniff
 from langgraph_portable_checkpoint.errors import CorruptRecordError, MediaDigestError, MediaError
 from langgraph_portable_checkpoint.media.encodings import OCTET_STREAM
 
@@ -269,12 +269,6 @@ def utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC)
 
 
-_SAME: Final = {
-    "audio/mp3": "audio/mpeg",
-    "image/jpg": "image/jpeg",
-    "audio/x-wav": "audio/wav",
-    "audio/wave": "audio/wav",
-}
 _CONTAINERS: Final = frozenset({"audio/mp4", "video/mp4", "video/quicktime", "video/webm", "audio/webm", "image/heic"})
 _ALWAYS_ALIKE: Final = frozenset({"image/png", "image/gif", "image/webp", "image/jpeg", "image/jpg"})
 """Types of which every file starts as `encodings.sniff` has it."""
@@ -287,13 +281,13 @@ _NEVER_TEXT: Final = _ALWAYS_ALIKE | {
 }
 _CHECKABLE: Final = frozenset(
     {"image/png", "image/gif", "image/webp", "image/tiff", "image/bmp", "application/pdf", "audio/ogg", "audio/flac"}
-    | {*_SAME, *_SAME.values(), *_CONTAINERS}
+    | {*ALIASES, *ALIASES.values(), *_CONTAINERS}
 )
 """Types whose files `encodings.sniff` knows; others cannot contradict their bytes."""
 
 
 def _family(mime_type: str) -> str:
-    return "container" if mime_type in _CONTAINERS else _SAME.get(mime_type, mime_type)
+    return "container" if mime_type in _CONTAINERS else ALIASES.get(mime_type, mime_type)
 
 
 def _plain(value: Any) -> Any:

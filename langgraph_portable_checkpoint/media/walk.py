@@ -27,7 +27,7 @@ from langgraph.types import Command, Interrupt, Overwrite, Send
 
 from langgraph_portable_checkpoint.envelope.placeholders import is_placeholder
 from langgraph_portable_checkpoint.media.encodings import Encoded, decode, encode
-from langgraph_portable_checkpoint.media.holes import Hole, Missing, Path, Step, Unloaded, corrupt
+from langgraph_portable_checkpoint.media.holes import Hole, Missing, Path, Step, Unloaded, Whole, corrupt
 from langgraph_portable_checkpoint.media.leaves import WORTH_REMEMBERING_BYTES, KnownLeaves, Leaf
 from langgraph_portable_checkpoint.media.shapes import (
     Enclosing,
@@ -306,12 +306,14 @@ class _Filling(NamedTuple):
     """Set where a placeholder takes the place, which may go on standing for what was there."""
 
 
-def _filling(hole: Hole, content: bytes | BaseMessage | Missing | Unloaded) -> _Filling:
+def _filling(hole: Hole, content: bytes | Whole | BaseMessage | Missing | Unloaded) -> _Filling:
     if isinstance(content, Missing):
         path = hole.path if hole.part is None else hole.path[: hole.part]
         return _Filling(path, PartText(content.text), hole, content)
     if isinstance(content, Unloaded):
         return _reference(hole, dict(content.media))
+    if isinstance(content, Whole):
+        return _Filling(hole.path, lambda _: content.value, hole)
     if isinstance(content, bytes) and hole.kind == "media":
         whole = encode(content, hole.encoding, hole.prefix)
         return _Filling(hole.path, lambda _: whole, hole)

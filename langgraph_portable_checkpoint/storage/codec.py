@@ -95,6 +95,9 @@ class Walk(Protocol):
     def fill_message(self, message: Any, holes: Sequence[Any], resolve: Callable[[Any], Any]) -> Any:
         """Put media into a message that was decoded without them; None when that is not possible."""
 
+    def spell(self, hole: Any, data: bytes) -> Any:
+        """Spell bytes as they stand in a hole's place: what `fill` takes too, for many places at once."""
+
     def placeholder(self, hole: Any, *, reference: bool = False, home: bytes | None = None) -> Any:
         """Give what stands for media that is not there, or that was not asked for: for those of the thread `home`."""
 

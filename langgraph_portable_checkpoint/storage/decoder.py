@@ -22,7 +22,7 @@ from .codec import (
 from .items import BLOB, INNER, MESSAGE, Parsed, Secrets, parse_item
 from .messages import FORESEEN_CLASSES, Prototype, copy_all, foreseen_of
 from .named_media import without_names
-from .opened import Items, Opened, id_of, opened_from
+from .opened import Items, Opened, id_of, media_sizes, opened_from
 from .sequences import FANOUT, Entry, Sequenced, has_compound, levels_of
 
 _FIRST: Final = itemgetter(0)
@@ -86,6 +86,7 @@ class Decoder:
         self.final = False
         """Whether all that can be had is at hand; until then, what is not there raises NotAtHandError."""
         self._local: dict[bytes, Opened] = {}
+        self._spellings: dict[tuple[bytes, str, str], Any] = {}
 
     def open(self, digest: bytes) -> Opened:
         """Open an item, from the cache or from what was fetched.
@@ -143,6 +144,20 @@ class Decoder:
             else:
                 absent[ref] = None
         return list(absent), list(media)
+
+    def new_media_bytes(self, refs: Iterable[bytes], seen: set[bytes]) -> int:
+        """Add up the media that items at hand lead to, without those that led to `seen` ones, which is added to."""
+        size_bytes = 0
+        pending = list(refs)
+        while pending:
+            ref = pending.pop()
+            if ref not in seen and self.has(ref):
+                opened = self.open(ref)
+                pending += opened.refs
+                size_bytes += sum(size for name, size in media_sizes(opened) if name not in seen)
+                seen.update(opened.media)
+            seen.add(ref)
+        return size_bytes
 
     def blob(self, ref: bytes) -> bytes | None:
         """Return media bytes that are at hand; they stay so for this call."""
@@ -313,13 +328,21 @@ class Decoder:
             if data is None and self.hydrate and not self.final:
                 raise NotAtHandError
             if data is not None:
-                return data
+                return self._spelled(hole, data)
             self._substituted = True
             if not self.hydrate:
                 self.named.add(hole.ref)
             return self.codec.walk.placeholder(hole, reference=not self.hydrate, home=self.home)
 
         return holes, resolve
+
+    def _spelled(self, hole: Any, data: bytes) -> Any:
+        """Spell a medium once for all the places of this call, so that a page of a listing holds one text of it."""
+        key = hole.ref, hole.encoding, hole.prefix
+        spelled = self._spellings.get(key)
+        if spelled is None:
+            spelled = self._spellings[key] = self.codec.walk.spell(hole, data)
+        return spelled
 
     def _message(self, digest: bytes, id_wire: str | bytes | None) -> Any:
         opened = self.open(digest)

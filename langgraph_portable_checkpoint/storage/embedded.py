@@ -31,7 +31,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 from urllib.parse import quote
 
 import redis
@@ -103,7 +103,10 @@ class EmbeddedServer:
         Raises:
             EmbeddedServerError: The folder cannot be used, there is no binary for this platform, or the server does
                 not start. The message holds the end of the server's log where there is one.
+            ValueError: fsync is another word.
         """
+        if fsync not in get_args(Fsync):
+            raise ValueError(f"fsync is {fsync!r}; use one of {', '.join(get_args(Fsync))}")
         deadline = time.monotonic() + timeout_seconds
         folder = _data_folder(path)
         with _turn_at(folder, deadline):

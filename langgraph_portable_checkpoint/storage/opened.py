@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -78,6 +79,12 @@ def id_of(opened: Opened, wire: Any) -> str | None:
 def opened_message(envelope: Any, prototype: Prototype, *, size_bytes: int) -> Opened:
     """Make what opening a message without media would give, from what is known of it."""
     return Opened(MESSAGE, (), envelope, size_bytes + OVERHEAD_BYTES, prototype=prototype)
+
+
+def media_sizes(opened: Opened) -> Iterator[tuple[bytes, int]]:
+    """Yield the media that an item names, each once, with their sizes in bytes."""
+    if opened.media:
+        yield from {wire[2]: wire[6] for wire, _ in opened.body[-1] if wire[0] == "media"}.items()
 
 
 def opened_from(parsed: Parsed, *, size_bytes: int, where: str) -> Opened:

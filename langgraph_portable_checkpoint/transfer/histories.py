@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 from uuid import uuid4
 
 from langchain_core.messages import BaseMessage
@@ -19,7 +19,7 @@ from langgraph.checkpoint.base.id import uuid6
 from ..dialects.concerns import INVALID_ARGUMENTS, SUMMARY
 from ..dialects.export import export_messages, import_messages
 from ..dialects.report import Export, Imported, Loss
-from ..errors import LossyExportError, ThreadExistsError
+from ..errors import LossyExportError, MalformedHistoryError, ThreadExistsError
 from ..media.stand_ins import any_stand
 from ..saver import PortableRedisSaver
 from ..storage.layout import checked_id
@@ -143,7 +143,9 @@ def import_thread(
         ThreadExistsError: the thread is there and on_existing is "refuse".
         ThreadExistsError, TurnInProgressError: on_existing is "overwrite", and the thread was written meanwhile, or
             someone else holds it; it was left alone.
-        MalformedHistoryError, UnknownDialectError: as `import_messages`; nothing was stored.
+        MalformedHistoryError, UnknownDialectError: as `import_messages`, or the thread would be overwritten with
+            nothing; nothing was stored.
+        ValueError: on_existing is another word; nothing was stored.
     """
     config = config_of(checked_id("thread_id", thread_id), "", None)
     read = _Reading(payload, from_, options)
@@ -189,11 +191,17 @@ def _imported(
     on_existing: OnExisting,
     metadata: dict[str, Any] | None,
 ) -> Moves[Imported]:
+    if on_existing not in get_args(OnExisting):
+        raise ValueError(f"on_existing is {on_existing!r}; use one of {', '.join(get_args(OnExisting))}")
     imported, messages = yield Compute(read)
     there = (yield Ask(saver, "get_tuple", (config,))) is not None
     if on_existing == "refuse" and there:
         thread_id = config["configurable"]["thread_id"]
         raise ThreadExistsError(f"thread {thread_id!r} already exists. Choose another id, or overwrite it.")
+    if there and not messages:
+        raise MalformedHistoryError(
+            imported.dialect, ["it has no message; the thread was not overwritten with nothing"]
+        )
     version = saver.get_next_version(None, None)
     checkpoint = _checkpoint(channel, messages, version)
     whole = cast(CheckpointMetadata, {"source": "update", "step": 0, "parents": {}, **(metadata or {})})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,21 @@ def test_a_path_may_begin_at_home_or_have_a_colon(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("HOME", str(tmp_path))
     assert made(media_store="~/media").media_store.path == tmp_path / "media"
     assert made(media_store=Path("~/media")).media_store.path == tmp_path / "media"
-    assert made(media_store="./s3:/x").media_store.path == Path("s3:/x")
-    assert made(media_store="a:b").media_store.path == Path("a:b")
-    assert made(media_store=".").media_store.path == Path()
+    assert made(media_store="./s3:/x").media_store.path == Path("s3:/x").absolute()
+    assert made(media_store="a:b").media_store.path == Path("a:b").absolute()
+    assert made(media_store=".").media_store.path == Path().absolute()
+
+
+def test_a_relative_folder_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    stores = [made(media_store="./media").media_store, DirectoryMediaStore("media")]
+    monkeypatch.chdir("elsewhere")
+    for number, store in enumerate(stores):
+        data = bytes([number]) * 9
+        ref = store.put(hashlib.sha256(data).hexdigest(), None, data)
+        assert (tmp_path / "media" / ref).is_file()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 class Half:

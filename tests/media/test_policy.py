@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 
+from langgraph_portable_checkpoint import PortableRedisSaver
 from langgraph_portable_checkpoint.errors import MediaTooLargeError
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, removed_text, unavailable_text
 from langgraph_portable_checkpoint.media.strip import take_out
+from tests.saver.checkpoints import checkpoint
+from tests.servers import Room
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 128
 IMAGE = {"type": "image", "base64": base64.b64encode(PNG).decode(), "mime_type": "image/png"}
@@ -34,6 +37,11 @@ REMOVED = {"type": "text", "text": "[image/png, 136 B, removed on save]"}
         (MediaPolicy(rules={"image/*": "strip", "image/png": "inline"}), 10_000, "image/png", "inline"),
         (MediaPolicy(rules={"image/*": "strip", "image/png": "inline"}), 10_000, "image/gif", "strip"),
         (MediaPolicy(mode="strip", rules={"*/*": "auto"}), 10_000, "video/mp4", "externalize"),
+        (MediaPolicy(rules={"image/jpeg": "strip"}), 10_000, "image/jpg", "strip"),
+        (MediaPolicy(rules={"image/jpg": "strip"}), 10_000, "image/jpeg", "strip"),
+        (MediaPolicy(rules={"audio/mpeg": "strip"}), 10_000, "audio/mp3", "strip"),
+        (MediaPolicy(rules={"image/jpeg": "strip", "image/jpg": "inline"}), 10_000, "image/jpg", "inline"),
+        (MediaPolicy(rules={"image/jpg": "strip", "image/jpeg": "inline"}), 10_000, "image/jpeg", "inline"),
     ],
 )
 def test_the_most_specific_rule_decides(policy: MediaPolicy, size: int, mime_type: str | None, decision: str) -> None:
@@ -138,3 +146,18 @@ def test_inline_media_stay_where_they_are() -> None:
     taken = take_out(value, MediaPolicy(mode="inline", min_bytes=1))
     assert taken == (value, (), ())
     assert taken.value is value
+
+
+@pytest.mark.parametrize("declared", ["application/octet-stream", None])
+def test_a_rule_counts_for_what_bytes_show_where_nothing_is_declared(server: Room, declared: str | None) -> None:
+    png = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
+    part = {"type": "image", "base64": base64.b64encode(png).decode(), **({"mime_type": declared} if declared else {})}
+    url = {"type": "image_url", "image_url": {"url": f"data:{declared or ''};base64,{part['base64']}"}}
+    policy = MediaPolicy(rules={"image/*": "strip"})
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix, media_policy=policy) as saver:
+        where: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+        saver.put(where, checkpoint({"messages": [HumanMessage([part, url], id="h")]}), {}, {"messages": 1})
+        assert {report.reason for report in saver.media_report("t")} == {"stripped"}
+        found = saver.get_tuple(where)
+    assert found is not None
+    assert "base64" not in str(found.checkpoint["channel_values"])

@@ -300,3 +300,8 @@ def test_call_that_began_just_before_close_makes_no_new_client(server: Room) -> 
     for begin in (saver._clients.blocking, saver._clients.calling, lambda: asyncio.run(saver._clients.asynchronous())):
         with pytest.raises(errors.SaverClosedError):
             begin()
+
+
+def test_a_word_that_says_nothing_is_refused_when_the_saver_is_made() -> None:
+    with pytest.raises(ValueError, match="on_conflict is 'refuse'; use one of allow, warn, raise"):
+        PortableRedisSaver.from_url("redis://localhost:1", on_conflict="refuse")

@@ -281,6 +281,15 @@ def test_a_second_opener_may_ask_for_more_safety(folder: Path) -> None:
             assert client.config_get("appendfsync") == {"appendfsync": "always"}
 
 
+def test_a_word_for_safety_that_says_nothing_starts_no_server(folder: Path) -> None:
+    with (
+        pytest.raises(ValueError, match="fsync is 'never'; use one of everysec, always"),
+        EmbeddedServer.open(folder, fsync="never"),  # type: ignore[arg-type]
+    ):
+        pass
+    assert not folder.exists()
+
+
 def test_a_stale_socket_and_a_stale_pid_do_not_matter(folder: Path) -> None:
     folder.mkdir()
     with socket.socket(socket.AF_UNIX) as stale:

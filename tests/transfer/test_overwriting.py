@@ -422,3 +422,26 @@ def test_a_saver_of_others_keeps_its_thread_when_the_source_cannot_be_read() -> 
     with pytest.raises(OSError, match="the disk is gone"):
         copy_threads(source, target, ["t"], on_existing="overwrite")
     assert repr(contents(target, "t")) == before
+
+
+@pytest.mark.parametrize("word", ["skip", "append", "Overwrite", "", None])
+def test_a_word_that_is_no_policy_stores_nothing(server: Room, word: Any) -> None:
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        older(saver)
+        before = contents(saver, "t")
+        for thread_id in ("t", "new"):
+            with pytest.raises(ValueError, match=r"on_existing is .*; use one of refuse, overwrite"):
+                import_thread(saver, thread_id, HISTORY, on_existing=word)
+        assert contents(saver, "t") == before
+        assert saver.get_tuple(config("new")) is None
+
+
+@pytest.mark.parametrize("make", [lambda saver: saver, lambda saver: InMemorySaver()])
+def test_a_thread_is_not_overwritten_with_nothing(server: Room, make: Any) -> None:
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as ours:
+        saver = make(ours)
+        older(saver)
+        before = contents(saver, "t")
+        with pytest.raises(errors.MalformedHistoryError, match="it has no message"):
+            import_thread(saver, "t", {"messages": []}, "langchain", on_existing="overwrite")
+        assert contents(saver, "t") == before

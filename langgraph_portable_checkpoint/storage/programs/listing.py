@@ -21,6 +21,8 @@ from .core import Core, OtherThreadError, broken, fetch_missing, foreign, open_r
 from .read import Hydrate, asking_for_no_media, last_turns, tuple_of
 
 PAGE: Final = 100
+PAGE_MEDIA_BYTES: Final = 64 * 2**20
+"""Media of a page's checkpoints, each counted once; those of one checkpoint may be more."""
 T = TypeVar("T")
 
 
@@ -77,10 +79,17 @@ def range_args(query: Query, after: bytes | None, count: int) -> tuple[bytes | i
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Tuples of one page, and where the next one starts; None when this was the last."""
+    """Tuples of one page, and what comes next.
+
+    Attributes:
+        tuples: Newest first.
+        after: In one namespace, the checkpoint that the next page starts behind; None when this was the last one.
+        rest: Checkpoints that were asked for and are not on the page, since their media would be too much for it.
+    """
 
     tuples: list[CheckpointTuple]
-    after: bytes | None
+    after: bytes | None = None
+    rest: Sequence[bytes] = ()
 
 
 @beginning_anew
@@ -89,16 +98,19 @@ def page_of_namespace(core: Core, thread_id: str, query: Query, after: bytes | N
     args = range_args(query, after, count)
     reply = yield Script("list", core.layout.thread(thread_id), args, writes=False)
     rows = _rows(reply)
-    tuples = yield from _tuples(core, thread_id, reply, rows, query)
+    page = yield from _page(core, thread_id, reply, rows, query)
+    places = [place for place, _, _ in rows]
+    if page.rest:
+        return Page(page.tuples, places[places.index(page.rest[0]) - 1])
     more = args[0] == b"range" and len(rows) == count
-    return Page(tuples, rows[-1][0] if more else None)
+    return Page(page.tuples, places[-1] if more else None)
 
 
 @beginning_anew
-def page_of_places(core: Core, thread_id: str, query: Query, places: Sequence[bytes]) -> Program[list[CheckpointTuple]]:
+def page_of_places(core: Core, thread_id: str, query: Query, places: Sequence[bytes]) -> Program[Page]:
     """Read the named checkpoints. Two round trips at the most, one more for media."""
     reply = yield Script("list", core.layout.thread(thread_id), (b"names", *places), writes=False)
-    return (yield from _tuples(core, thread_id, reply, _rows(reply), query))
+    return (yield from _page(core, thread_id, reply, _rows(reply), query))
 
 
 Row = tuple[bytes, bytes, bytes]
@@ -109,11 +121,9 @@ def _rows(reply: list[bytes]) -> list[Row]:
     return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
 
 
-def _tuples(
-    core: Core, thread_id: str, reply: list[bytes], rows: list[Row], query: Query
-) -> Program[list[CheckpointTuple]]:
+def _page(core: Core, thread_id: str, reply: list[bytes], rows: list[Row], query: Query) -> Program[Page]:
     if not rows:
-        return []
+        return Page([])
     if rows[0][0] == b"broken" and not reply[0]:
         raise broken(thread_id)
     view = core.view_of(reply[0], reply[1], thread_id)
@@ -122,30 +132,45 @@ def _tuples(
     if query.filter:
         yield from fetch_missing(core, view, thread_id, {parsed.refs[0] for _, _, parsed, _ in opened}, decoder)
         opened = [row for row in opened if query.takes(read_record(core, row[2], decoder).metadata)]
-    lates, refs = yield from _lates(core, view, opened, decoder, thread_id, query.media)
+    yield from fetch_missing(core, view, thread_id, _refs(opened), decoder, media=False)
+    wanted = yield from _wanted(core, view, opened, decoder, thread_id, query.media)
     decoder.hydrate = query.media != "none"
-    yield from fetch_missing(core, view, thread_id, refs, decoder, media=decoder.hydrate)
+    if decoder.hydrate:
+        wanted = wanted[: _fitting([refs for _, refs in wanted], decoder)]
+        decoder.final = False
+        yield from fetch_missing(core, view, thread_id, [ref for _, refs in wanted for ref in refs], decoder)
     tuples = [
         tuple_of(core, view, place, data, parsed, writes, decoder, thread_id, None, remember=False, late=late)
-        for (place, data, parsed, writes), late in zip(opened, lates, strict=True)
+        for (place, data, parsed, writes), (late, _) in zip(opened, wanted, strict=False)
     ]
-    return tuples if decoder.hydrate else [asking_for_no_media(made) for made in tuples]
+    rest = [place for place, *_ in opened[len(tuples) :]]
+    return Page(tuples if decoder.hydrate else [asking_for_no_media(made) for made in tuples], rest=rest)
 
 
-def _lates(
+Wanted = tuple[Mapping[str, int], Sequence[bytes]]
+
+
+def _wanted(
     core: Core, view: ThreadView, opened: list[Opened], decoder: Decoder, thread_id: str, media: Hydrate
-) -> Program[tuple[list[Mapping[str, int]], list[bytes]]]:
+) -> Program[list[Wanted]]:
     """Find, for each checkpoint, from where on its media are wanted, and the refs of all that is."""
     if not isinstance(media, int):
-        return [{} for _ in opened], list(_refs(opened))
-    yield from fetch_missing(core, view, thread_id, _refs(opened), decoder, media=False)
-    lates: list[Mapping[str, int]] = []
-    wanted: list[bytes] = []
+        return [({}, tuple(_refs([row]))) for row in opened]
+    wanted: list[Wanted] = []
     for row in opened:
-        late, refs = yield from last_turns(core, view, row[2], tuple(_refs([row])), decoder, thread_id, media)
-        lates.append(late)
-        wanted += refs
-    return lates, wanted
+        wanted.append((yield from last_turns(core, view, row[2], tuple(_refs([row])), decoder, thread_id, media)))
+    return wanted
+
+
+def _fitting(refs_of_rows: Sequence[Sequence[bytes]], decoder: Decoder) -> int:
+    """Count the checkpoints, from the first on, whose media together are not too much for a page; at least one."""
+    seen: set[bytes] = set()
+    size_bytes = 0
+    for at, refs in enumerate(refs_of_rows):
+        size_bytes += decoder.new_media_bytes(refs, seen)
+        if at and size_bytes > PAGE_MEDIA_BYTES:
+            return at
+    return len(refs_of_rows)
 
 
 Opened = tuple[bytes, bytes, Parsed, list[WriteRecord]]
@@ -226,7 +251,7 @@ def forget_threads(core: Core, names: Sequence[bytes]) -> Program[None]:
         )
 
 
-def page_of_all(core: Core, state: AllThreads, query: Query, count: int) -> Program[list[CheckpointTuple]]:
+def page_of_all(core: Core, state: AllThreads, query: Query, count: int) -> Program[Page]:
     """Read the next page over all threads, newest first; empty only at the end.
 
     Three round trips at the most on a standalone server when the page's checkpoints come from up to 128 threads not
@@ -236,9 +261,11 @@ def page_of_all(core: Core, state: AllThreads, query: Query, count: int) -> Prog
     while not tuples:
         picked = yield from _pick(core, state, query, count)
         if not picked:
-            return []
-        tuples = yield from _tuples_of_threads(core, picked, query)
-    return tuples
+            break
+        tuples, rest = yield from _tuples_of_threads(core, picked, query)
+        for thread_id, place in rest:
+            _keep_open(state, thread_id, [place])
+    return Page(tuples)
 
 
 def _pick(core: Core, state: AllThreads, query: Query, count: int) -> Program[list[tuple[str, bytes]]]:
@@ -269,7 +296,10 @@ def _keep_open(state: AllThreads, thread_id: str, places: list[bytes]) -> None:
         heapq.heappush(state.open, (_Descending(split_place(places[-1])[1]), thread_id, places))
 
 
-def _tuples_of_threads(core: Core, picked: list[tuple[str, bytes]], query: Query) -> Program[list[CheckpointTuple]]:
+def _tuples_of_threads(
+    core: Core, picked: list[tuple[str, bytes]], query: Query
+) -> Program[tuple[list[CheckpointTuple], list[tuple[str, bytes]]]]:
+    """Read checkpoints of several threads; return also what was left for the next page."""
     wanted: dict[str, list[bytes]] = {}
     for thread_id, place in picked:
         wanted.setdefault(thread_id, []).append(place)
@@ -283,18 +313,18 @@ def _tuples_of_threads(core: Core, picked: list[tuple[str, bytes]], query: Query
             thread_id,
             spell_place(made.config["configurable"]["checkpoint_ns"], made.config["configurable"]["checkpoint_id"]),
         ): made
-        for thread_id, tuples in found.items()
-        for made in tuples
+        for thread_id, page in found.items()
+        for made in page.tuples
     }
-    return [by_place[at] for at in picked if at in by_place]
+    left = {(thread_id, place) for thread_id, page in found.items() for place in page.rest}
+    end = next((at for at, one in enumerate(picked) if one in left), len(picked))
+    return [by_place[one] for one in picked[:end] if one in by_place], picked[end:]
 
 
-def _or_anew(
-    core: Core, thread_id: str, reply: list[bytes], query: Query, places: Sequence[bytes]
-) -> Program[list[CheckpointTuple]]:
+def _or_anew(core: Core, thread_id: str, reply: list[bytes], query: Query, places: Sequence[bytes]) -> Program[Page]:
     """Go on from the first reply; when the thread has become another one since, ask anew."""
     try:
-        return (yield from _tuples(core, thread_id, reply, _rows(reply), query))
+        return (yield from _page(core, thread_id, reply, _rows(reply), query))
     except OtherThreadError:
         core.forget(thread_id)
     return (yield from page_of_places(core, thread_id, query, places))

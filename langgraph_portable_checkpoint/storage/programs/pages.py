@@ -74,15 +74,17 @@ class Pages:
         if isinstance(answer, AllThreads):
             self._all = answer
             return []
-        if isinstance(answer, Page):
-            self._after = answer.after
-            self._done = answer.after is None
-            return self._counted(answer.tuples)
-        if self._thread_id is not None and self._places is None:
+        if not isinstance(answer, Page):
             self._places = answer
             return []
-        self._done = self._thread_id is None and not answer
-        return self._counted(answer)
+        self._after = answer.after
+        if self._thread_id is None:
+            self._done = not answer.tuples
+        elif self._places is None:
+            self._done = answer.after is None
+        else:
+            self._places = [*answer.rest, *self._places]
+        return self._counted(answer.tuples)
 
     def _counted(self, tuples: list[CheckpointTuple]) -> list[CheckpointTuple]:
         if self._left is None:
