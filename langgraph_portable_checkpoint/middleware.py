@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from .dialects.integrations import BY_WORD, host_profile, integration_of
 from .dialects.report import Loss
@@ -78,6 +80,46 @@ def told_model(model: BaseChatModel) -> str | dict[str, Any] | None:
     return {**reads, "model": name} if reads else name
 
 
+def thoughtless(messages: Sequence[BaseMessage]) -> bool:
+    """Tell whether a turn goes on, behind results of its tools, that did not begin with signed thoughts (A12)."""
+    start = next((at for at in range(len(messages), 0, -1) if not isinstance(messages[at - 1], _WITHIN_TURN)), 0)
+    first = next((message for message in messages[start:] if isinstance(message, AIMessage)), None)
+    if first is None or not isinstance(messages[-1], ToolMessage):
+        return False
+    begins = first.content[0] if first.content else None
+    return not (isinstance(begins, dict) and (begins.get("type") in _THOUGHTS or "reasoningContent" in str(begins)))
+
+
+_WITHIN_TURN: Final = (AIMessage, ToolMessage)
+_THOUGHTS: Final = ("thinking", "redacted_thinking", "reasoning_content", "reasoning")
+
+
+def without_thinking(model: BaseChatModel) -> BaseChatModel | None:
+    """Return a Claude that does not think, where it was told to with a budget of tokens; None for any other model.
+
+    Source: `thinking` of langchain-anthropic, `additional_model_request_fields` of langchain-aws.
+    """
+    if _is_enabled(getattr(model, "thinking", None)):
+        return model.model_copy(update={"thinking": None})
+    fields = getattr(model, "additional_model_request_fields", None)
+    if isinstance(fields, Mapping) and _is_enabled(fields.get("thinking")):
+        rest = {key: value for key, value in fields.items() if key != "thinking"}
+        return model.model_copy(update={"additional_model_request_fields": rest or None})
+    return None
+
+
+def _is_enabled(thinking: Any) -> bool:
+    return isinstance(thinking, Mapping) and thinking.get("type") == "enabled"
+
+
+_NOT_THINKING: Final = Loss(
+    rule="A12",
+    kind="downgraded",
+    action="thinking was off for this request",
+    detail="its turn did not begin with thoughts that the model signed, since another model began it",
+)
+
+
 class PortableHistoryMiddleware(AgentMiddleware[Any, Any]):
     """Makes each request's messages fit for the model that is asked.
 
@@ -104,9 +146,12 @@ class PortableHistoryMiddleware(AgentMiddleware[Any, Any]):
         named = (self._to, self._options.get("profile")) if self._to else dialect_of(request.model, request.tools)
         options = {"model": told_model(request.model), **self._options, "profile": named[1]}
         adapted = adapt_messages(request.messages, named[0], **options)
-        if adapted.report:
-            self._on_loss(adapted.report)
-        return request.override(messages=adapted.messages)  # type: ignore[arg-type]  # messages are messages
+        model, report = request.model, adapted.report
+        if thoughtless(adapted.messages) and (still := without_thinking(model)) is not None:
+            model, report = still, (*report, replace(_NOT_THINKING, target=named[0]))
+        if report:
+            self._on_loss(report)
+        return request.override(model=model, messages=adapted.messages)  # type: ignore[arg-type]  # messages are messages
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]

@@ -8,8 +8,10 @@ import logging
 from typing import Any
 
 import pytest
+from langchain_anthropic import ChatAnthropic
+from langchain_aws import ChatBedrockConverse
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
@@ -18,6 +20,7 @@ from pydantic import PrivateAttr
 pytest.importorskip("langchain.agents.middleware", reason="the package langchain is not installed")
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import ModelRequest
 from langchain.chat_models.base import _BUILTIN_PROVIDERS
 
 from langgraph_portable_checkpoint import import_messages, middleware
@@ -233,3 +236,96 @@ def test_gemini_gets_back_what_it_signed_and_thought() -> None:
         thought, said, call = sent.parts
         assert (thought.text, thought.thought, said.text) == ("hm", True, "I look.")
         assert (call.function_call.name, call.thought_signature) == ("get", b"sig")
+
+
+CALL: Any = {"name": "look", "args": {}, "id": "call_1", "type": "tool_call"}
+OPENAI: Any = {"model_provider": "openai", "model_name": "gpt-4o"}
+CLAUDE: Any = {"model_provider": "anthropic", "model_name": "claude-sonnet-4-5"}
+SIGNED: Any = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+USE: Any = {"type": "tool_use", "id": "call_1", "name": "look", "input": {}}
+RESULT = ToolMessage("18", tool_call_id="call_1", name="look")
+
+
+def _claude(**options: Any) -> ChatAnthropic:
+    return ChatAnthropic(model="claude-sonnet-4-5", api_key="x", max_tokens=4000, **options)  # type: ignore[arg-type]
+
+
+def _requested(model: BaseChatModel, messages: list[Any]) -> tuple[Any, list[Any]]:
+    """Return the model and messages that a request goes out with, and the losses."""
+    losses: list[Any] = []
+    sent: list[Any] = []
+    request: Any = ModelRequest(model=model, messages=messages, tools=[], state={"messages": []})
+    PortableHistoryMiddleware(on_loss=losses.extend).wrap_model_call(request, sent.append)  # type: ignore[arg-type]
+    return sent[0], losses
+
+
+@pytest.mark.parametrize(
+    ("answer", "thinks"),
+    [
+        (AIMessage("I look", tool_calls=[CALL], response_metadata=OPENAI), False),
+        (AIMessage([USE], tool_calls=[CALL], response_metadata=CLAUDE), False),
+        (AIMessage([SIGNED, USE], tool_calls=[CALL], response_metadata=CLAUDE), True),
+    ],
+)
+def test_a_turn_that_another_model_began_goes_on_without_thinking(answer: AIMessage, thinks: bool) -> None:
+    model = _claude(thinking={"type": "enabled", "budget_tokens": 1024})
+    request, losses = _requested(model, [HumanMessage("q"), answer, RESULT])
+    payload = request.model._get_request_payload(request.messages)
+    assert ("thinking" in payload) == thinks
+    assert [loss.rule for loss in losses if loss.action == "thinking was off for this request"] == (
+        [] if thinks else ["A12"]
+    )
+    assert model.thinking is not None
+
+
+@pytest.mark.parametrize(
+    ("thinking", "rest"),
+    [
+        ({"type": "enabled", "budget_tokens": 1024}, [HumanMessage("and now?")]),
+        ({"type": "adaptive"}, []),
+        (None, []),
+    ],
+)
+def test_thinking_stays_as_it_is_where_no_turn_is_open_or_the_model_does_not_insist(thinking: Any, rest: Any) -> None:
+    model = _claude(thinking=thinking)
+    answer = AIMessage("I look", tool_calls=[CALL], response_metadata=OPENAI)
+    request, losses = _requested(model, [HumanMessage("q"), answer, RESULT, *rest])
+    assert request.model is model
+    assert losses == []
+
+
+def test_thinking_over_converse_is_off_too() -> None:
+    fields = {"thinking": {"type": "enabled", "budget_tokens": 1024}, "top_k": 5}
+    model = ChatBedrockConverse(
+        model="anthropic.claude-sonnet-4-5-20250929-v1:0",
+        region_name="us-east-1",
+        additional_model_request_fields=fields,
+    )
+    answer = AIMessage("I look", tool_calls=[CALL], response_metadata=OPENAI)
+    request, losses = _requested(model, [HumanMessage("q"), answer, RESULT])
+    assert request.model.additional_model_request_fields == {"top_k": 5}
+    assert [(loss.rule, loss.target) for loss in losses] == [("A12", "bedrock")]
+    signed = {"type": "reasoning_content", "reasoning_content": {"text": "hm", "signature": "c2ln"}}
+    facts: Any = {"model_provider": "bedrock_converse", "model_name": "anthropic.claude-sonnet-4-5-20250929-v1:0"}
+    own = AIMessage([signed, USE], tool_calls=[CALL], response_metadata=facts)
+    request, losses = _requested(model, [HumanMessage("q"), own, RESULT])
+    assert request.model is model
+    assert losses == []
+
+
+@pytest.mark.parametrize("version", ["v0", "v1"])
+def test_a_paused_answer_goes_back_as_it_is(version: str) -> None:
+    search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
+    answer = AIMessage([SIGNED, search], response_metadata={**CLAUDE, "stop_reason": "pause_turn"})
+    if version == "v1":
+        answer = answer.model_copy(update={"content": answer.content_blocks})
+        answer.response_metadata["output_version"] = "v1"
+    model = _claude()
+    request, losses = _requested(model, [HumanMessage("q"), answer])
+    assert losses == []
+    assert model._get_request_payload(request.messages)["messages"][-1] == {
+        "role": "assistant",
+        "content": [SIGNED, search],
+    }
+    request, losses = _requested(model, [HumanMessage("q"), answer, HumanMessage("never mind")])
+    assert [(loss.rule, loss.kind) for loss in losses] == [("A13", "dropped")]

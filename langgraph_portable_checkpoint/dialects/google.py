@@ -96,13 +96,17 @@ class Google:
         ),
         DeclaredLoss(rule="G10", kind="synthesized", when="a call that no Gemini model signed"),
         DeclaredLoss(rule="G10", kind="downgraded", when='such a call under missing_signature="text"'),
-        DeclaredLoss(rule="G10", kind="dropped", when="a signature of another provider, platform or model family"),
+        DeclaredLoss(
+            rule="G10", kind="dropped", when="a signature of another provider, platform or model family, or of two"
+        ),
         DeclaredLoss(rule="G12", kind="dropped", when="call ids, for Vertex"),
         DeclaredLoss(
             rule="G1", kind="dropped", when="a blank text; a content without parts, a CLI's own message (import)"
         ),
         DeclaredLoss(rule="G14", kind="synthesized", when="a mime type, where none is known"),
-        DeclaredLoss(rule="G14", kind="unresolved", when="bytes that are empty or cannot be decoded"),
+        DeclaredLoss(
+            rule="G14", kind="unresolved", when="bytes that are empty, of no known type, or cannot be decoded"
+        ),
         DeclaredLoss(rule="G2", kind="re-keyed", when="a content whose role is none"),
         DeclaredLoss(rule="G14", kind="downgraded", when="a part with a value that Gemini refuses: it is spelled anew"),
         DeclaredLoss(rule="G4", kind="dropped", when="citations, and blocks that no part can say"),

@@ -40,6 +40,10 @@ _ANSWER_KEYS: Final = ("output", "result", "return_value")
 """Keys under which programs put a tool's plain answer; the API documents `output` (G8)."""
 
 
+OCTET_STREAM: Final = "application/octet-stream"
+"""What a medium says that does not know its type; Gemini refuses it."""
+
+
 @lru_cache(maxsize=1024)
 def camel(key: str) -> str:
     """Spell a snake_case key in camelCase.
@@ -73,6 +77,18 @@ def standard_base64(data: str) -> str:
 
 _URL_SAFE: Final = re.compile(r"[A-Za-z0-9_\-]*={0,2}")
 _STANDARD: Final = str.maketrans("-_", "+/")
+
+
+def is_signature(value: Any) -> bool:
+    """Tell whether a thought signature is one piece of base64 in either alphabet; of two that were joined it is not.
+
+    >>> is_signature("QUFB"), is_signature("QUE=QkI=")
+    (True, False)
+    """
+    return isinstance(value, bytes) or (isinstance(value, str) and _BASE64.fullmatch(value) is not None)
+
+
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/_\-]+={0,2}")
 
 
 def padded(data: str) -> str:
@@ -127,8 +143,12 @@ def media_block(blob: Any) -> Block | None:
     if not isinstance(blob, (dict, Mapping)):
         return None
     fields = camel_keys(blob)
-    mime_type = fields.get("mimeType") or "application/octet-stream"
-    block: Block = {"type": media_kind(str(mime_type)), "mime_type": str(mime_type)}
+    mime_type, uri = fields.get("mimeType"), fields.get("fileUri")
+    if not mime_type and isinstance(uri, str) and knows_its_type(uri):
+        block: Block = {"type": "file" if is_upload(uri) else "video"}
+    else:
+        block = {"type": media_kind(str(mime_type)) if mime_type else "file"}
+        block["mime_type"] = str(mime_type or OCTET_STREAM)
     if not _media_source(block, fields):
         return None
     if fields.get("displayName"):
@@ -152,6 +172,17 @@ def _media_source(block: Block, fields: Mapping[str, Any]) -> bool:
 def is_upload(uri: str) -> bool:
     """Tell a Files API upload, which is bound to its key and expires, from a URL that anybody may fetch."""
     return ("generativelanguage.googleapis.com" in uri and "/files/" in uri) or "://" not in uri
+
+
+def knows_its_type(uri: str) -> bool:
+    """Tell a file whose type the Gemini API knows by itself: an upload, or a video of YouTube.
+
+    Source: ai.google.dev/gemini-api/docs/video-understanding, whose requests name none.
+    """
+    return is_upload(uri) or _YOUTUBE.match(uri) is not None
+
+
+_YOUTUBE: Final = re.compile(r"https?://((www|m|music)\.)?(youtube\.com|youtu\.be)/", re.IGNORECASE)
 
 
 def _file(native: Mapping[str, Any]) -> Block | None:
@@ -263,19 +294,26 @@ def native_part(block: Block) -> Part | None:
 
 
 def _write_media(block: Block) -> Part | None:
-    mime_type = block.get("mime_type") or _default_mime(block)
+    told = block.get("mime_type")
+    mime_type = told if told and told != OCTET_STREAM else None
     extras = block.get("extras") or {}
     rest: Part = {key: extras[key] for key in ("videoMetadata", "mediaResolution") if key in extras}
     if "base64" in block or "data" in block:
         data = bytes_of({**block, "base64": padded(block["base64"])} if "base64" in block else block)
-        encoded = base64.b64encode(data).decode() if data else None
-        return {"inlineData": {"mimeType": mime_type, "data": encoded}, **rest} if encoded else None
+        if not data or told == OCTET_STREAM:
+            return None
+        blob = {"mimeType": mime_type or default_mime(block), "data": base64.b64encode(data).decode()}
+        return {"inlineData": blob, **rest}
     uri = block.get("file_id") or block.get("url")
-    return {"fileData": {"fileUri": uri, "mimeType": mime_type}, **rest} if uri else None
+    if uri and not mime_type and knows_its_type(uri):
+        return {"fileData": {"fileUri": uri}, **rest}
+    return {"fileData": {"fileUri": uri, "mimeType": mime_type or default_mime(block)}, **rest} if uri else None
 
 
-def _default_mime(block: Block) -> str:
+def default_mime(block: Block) -> str:
     """Guess a mime type that a part must have (G14) from the name in the URL, else take the most common of its kind."""
+    if _YOUTUBE.match(block.get("url") or ""):
+        return _COMMON_MIME["video"]
     guess, _ = mimetypes.guess_type(block.get("filename") or block.get("url") or "")
     if guess and (media_kind(guess) == block["type"] or block["type"] == "file"):
         return guess

@@ -19,7 +19,18 @@ from ..envelope.model import Block, MessageEnvelope
 from ..errors import IncompatibleHistoryError
 from .base import ExportOptions, Target, blocks_of
 from .beside import MEDIA_PARTS, UNSAID, unsaid
-from .google_parts import Part, answer_text, camel_keys, is_made_id, is_part, native_part
+from .google_parts import (
+    OCTET_STREAM,
+    Part,
+    answer_text,
+    camel_keys,
+    default_mime,
+    is_made_id,
+    is_part,
+    is_signature,
+    knows_its_type,
+    native_part,
+)
 from .google_read import API, NAME
 from .google_sources import SOURCES
 from .lint.google import PART_FIELDS, check_part
@@ -165,6 +176,12 @@ class Writer:
         raw, origin = block.get("raw"), origin_of(block, placed.envelope)
         if raw is None or origin.get("api") != API or not is_part(raw) or not self._may_sign(origin):
             return None
+        untyped = block["type"] in MEDIA_PARTS and not block.get("mime_type")
+        if self.vertex and untyped and "fileData" in camel_keys(raw):
+            return None
+        signed = camel_keys(raw).get("thoughtSignature")
+        if signed is not None and not is_signature(signed):
+            return None
         if (block["type"] in _READ_WHOLE and _is_known(raw)) or _is_sound(raw, placed):
             return cast(Part, raw)
         if block["type"] != "non_standard":
@@ -194,6 +211,8 @@ class Writer:
         if "functionCall" in part:
             tell = partial(self.report.add, "G8", "downgraded", action="made arguments plain", at=placed, path=path)
             part["functionCall"] = plain_or_told(part["functionCall"], tell)
+        if self.vertex and "fileData" in part and "mimeType" not in part["fileData"]:
+            part["fileData"] = {**part["fileData"], "mimeType": default_mime(block)}
         self._report_unsaid(block, placed, path)
         extras = block.get("extras") or {}
         part |= {key: extras[key] for key in _SAID[1:] if key in extras and key not in part}
@@ -202,10 +221,12 @@ class Writer:
             self.report.add("G12", "dropped", action="left out the call id", at=placed, path=path)
         signature = extras.get("signature")
         if signature:
-            if self._may_sign(origin_of(block, placed.envelope)):
+            may = self._may_sign(origin_of(block, placed.envelope))
+            if may and is_signature(signature):
                 part["thoughtSignature"] = signature
             else:
-                self.report.add("G10", "dropped", action="left out a foreign signature", at=placed, path=path)
+                what = "a signature that is no base64: two parts were merged" if may else "a foreign signature"
+                self.report.add("G10", "dropped", action=f"left out {what}", at=placed, path=path)
         return part
 
     def _plain(self, block: Block) -> Part | None:
@@ -219,8 +240,13 @@ class Writer:
             self.report.add("G4", "dropped", action="left out citations", at=placed, path=path)
         if left := unsaid(block, *_SAID):
             self.report.add("G14", "dropped", action=UNSAID, at=placed, path=path, detail=left)
-        if block["type"] in ("image", "audio", "video", "file") and not block.get("mime_type"):
+        untold = block.get("mime_type") in (None, "", OCTET_STREAM)
+        if block["type"] in MEDIA_PARTS and untold and not self._is_known_there(block):
             self.report.add("G14", "synthesized", action="guessed a mime type", at=placed, path=path)
+
+    def _is_known_there(self, block: Block) -> bool:
+        """Tell whether the service knows a file's type by itself; Vertex has to be told."""
+        return not self.vertex and knows_its_type(str(block.get("file_id") or block.get("url") or ""))
 
     def _signed(self, part: Part, placed: Placed, path: str) -> Part:
         """Give the first call of a step the documented stand-in where the model checks signatures (G10)."""

@@ -26,7 +26,7 @@ from .pairing import Paired, pair, quoted, with_content
 from .parts import UNKNOWN_TOOL, Parts
 from .reasoning import Replay, begins_with_summary, first_change, target_model
 from .report import Placed, Report, Spot
-from .server_pairs import paired_halves
+from .server_pairs import is_paused, paired_halves
 
 OPENING: Final = "(The conversation starts with the assistant.)"
 CONTINUE: Final = "Continue."
@@ -96,7 +96,8 @@ def normalise(conversation: Sequence[Placed], target: Target, *, options: Export
     placed = _known_roles(placed, target, report) if "other" in has.roles else placed
     changed_at = first_change(conversation, placed, target, paired.changed_at) if "reasoning" in has.types else None
     served = target.server_tools == "pairs" and has.server_tools
-    halves = paired_halves(placed, typed_results=target.typed_results) if served else frozenset()
+    resumes = not options.for_next_turn and bool(placed) and is_paused(placed[-1], target.providers)
+    halves = paired_halves(placed, typed_results=target.typed_results, resumes=resumes) if served else frozenset()
     parts = Parts(target, options, report, replay, _open_turn(paired.conversation), halves)
     placed = _fit_content(placed, parts, changed_at=changed_at)
     for concerns, step in _STEPS:
@@ -395,9 +396,11 @@ def _open_and_close(conversation: list[Placed], parts: Parts) -> list[Placed]:
     if target.starts_with_user and conversation[first].envelope["role"] != "user":
         parts.lose("first_role", "synthesized", conversation[first], action="an opening user message was made")
         conversation = [*conversation[:first], _user_says(OPENING, conversation[first]), *conversation[first:]]
-    if target.ends_with_user and not parts.options.for_next_turn and conversation[-1].envelope["role"] == "assistant":
-        parts.lose("last_role", "synthesized", conversation[-1], action="a closing user message was made")
-        conversation = [*conversation, _user_says(CONTINUE, conversation[-1])]
+    last = conversation[-1]
+    waits = target.ends_with_user and not parts.options.for_next_turn and last.envelope["role"] == "assistant"
+    if waits and not is_paused(last, target.providers):
+        parts.lose("last_role", "synthesized", last, action="a closing user message was made")
+        conversation = [*conversation, _user_says(CONTINUE, last)]
     return conversation
 
 

@@ -30,6 +30,8 @@ _LONE: Final = re.compile("[\ud800-\udfff]")
 UNKNOWN_TOOL: Final = "unknown_tool"
 ANSWERS: Final = frozenset({*CALL_TYPES, "reasoning", "server_tool_call", "server_tool_result", "refusal"})
 """Blocks that only a model writes."""
+_THINK_FIRST: Final = ("anthropic", "bedrock")
+"""Targets whose models, if they are to think, want their own thoughts before the calls of a turn (A12)."""
 _MENDED_LATER: Final = frozenset({"text", "reasoning"})
 """Blocks of which lone surrogates are looked for once it is known what stays of them."""
 
@@ -145,7 +147,7 @@ class Parts:
             return [self._in_utf8(block, placed, path)]
         text = block.get("reasoning") or "\n\n".join(open_texts((block.get("extras") or {}).get("content")))
         as_text = self.options.reasoning == "text" and bool(text.strip())
-        current = self.open_turn is not None and placed.turn == self.open_turn
+        current = self.target.dialect in _THINK_FIRST and self.open_turn is not None and placed.turn == self.open_turn
         current = current and any(other["type"] == "tool_call" for other in placed.envelope["content"])
         self.lose(
             "reasoning",

@@ -1,17 +1,18 @@
 """Which calls of a provider's own tools have their result: in one turn of the assistant, call first, once.
 
 A turn of the assistant goes on behind the results of the client's tools: a program that the provider runs may call
-them, and its own result comes with the next answer. Where a history ends with such results, it is yet to come.
+them, and its own result comes with the next answer. Where a history ends with such results, it is yet to come. So it is
+where the model paused, if its answer goes back as the last message.
 
-Source: Anthropic, programmatic tool calling; A13 of the rules.
+Source: Anthropic, programmatic tool calling, pause_turn; A13 of the rules.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..envelope.model import Block
 from .report import Placed
@@ -29,12 +30,24 @@ def half_of(block: Block, content: Sequence[Block]) -> Half:
     return Half(id(content), block.get("id") if _is_call(block) else block.get("tool_call_id"))
 
 
-def paired_halves(conversation: Sequence[Placed], *, typed_results: str | None) -> frozenset[Half]:
+def is_paused(placed: Placed, providers: Container[str]) -> bool:
+    """Tell whether a message is an answer of one of the providers that goes on when it is sent back."""
+    envelope = placed.envelope
+    return envelope.get("stop_reason") == PAUSED and envelope.get("origin", {}).get("provider") in providers
+
+
+PAUSED: Final = "pause_turn"
+
+
+def paired_halves(
+    conversation: Sequence[Placed], *, typed_results: str | None, resumes: bool = False
+) -> frozenset[Half]:
     """Return the halves of whole pairs. An id that came back in a later turn is no other call's.
 
     Args:
         conversation: The history; the content of its messages must not be copied before the halves are looked up.
         typed_results: What the native types of results end with, where the target has several.
+        resumes: The last message is a paused answer that goes back as it is.
     """
     found: set[Half] = set()
     served: set[Any] = set()
@@ -42,7 +55,8 @@ def paired_halves(conversation: Sequence[Placed], *, typed_results: str | None) 
     for run in runs:
         calls, results = _halves(run, typed_results)
         asked, answered = Counter(half.call_id for half in calls), Counter(half.call_id for half in results)
-        goes_on = bool(typed_results) and run[-1] is conversation[-1] and run[-1].envelope["role"] == "tool"
+        ends = bool(typed_results) and run[-1] is conversation[-1]
+        goes_on = ends and (resumes or run[-1].envelope["role"] == "tool")
         once = {one for one, count in asked.items() if count == 1} - served
         whole = {one for one in once if answered[one] == 1 or (goes_on and not answered[one])}
         found.update(half for half in (*calls, *results) if half.call_id in whole)

@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage
 
+from langgraph_portable_checkpoint.envelope.cut_calls import with_whole_calls
 from langgraph_portable_checkpoint.envelope.everyday import (
     EVERYDAY_CLASSES,
     left,
@@ -79,7 +80,7 @@ def read_fields_of(kind: type[BaseMessage], fields: dict[str, Any]) -> MessageEn
 
 
 def _read_view(view: Mapping[str, Any]) -> MessageEnvelope:
-    view = _with_mended_results(view)
+    view = with_whole_calls(_with_mended_results(view))
     said = read_text(view) or read_parts(view)
     return _read_any_view(view) if said is None else cast(MessageEnvelope, said)
 
@@ -93,6 +94,7 @@ def _read_any_view(view: Mapping[str, Any]) -> MessageEnvelope:
         view = {**view, "content": given}
         reading = read_fields(view)
     _repair_calls(reading, view)
+    reading.blocks = _in_order(reading, view)
     _drop_stale_texts(reading)
     for block, extra, value in reading.beside:
         block["extras"] = {**block.get("extras", {}), extra: value}
@@ -159,6 +161,21 @@ def _repair_calls(reading: Reading, view: Mapping[str, Any]) -> None:
         if isinstance(name, str) and name and name != block.get("name"):
             block["name"] = name
             reading.natives.pop(id(block), None)
+
+
+def _in_order(reading: Reading, view: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Put a call that content lost before the call in content that `.tool_calls` names next."""
+    asked = [call.get("id") for call in view.get("tool_calls") or () if isinstance(call, dict)]
+    calls = [block for block in reading.blocks if block["type"] == "tool_call"]
+    within = {block.get("id"): block for block in calls if id(block) in reading.natives}
+    blocks = [*reading.blocks]
+    for call in calls if within and len(within) < len(calls) and len({*asked}) == len(asked) else ():
+        at = asked.index(call.get("id")) if call.get("id") in asked and id(call) not in reading.natives else None
+        after = next((within[one] for one in asked[at:] if one in within), None) if at is not None else None
+        if after is not None:
+            blocks = [block for block in blocks if block is not call]
+            blocks.insert(next(place for place, block in enumerate(blocks) if block is after), call)
+    return blocks
 
 
 def _drop_stale_texts(reading: Reading) -> None:

@@ -19,6 +19,7 @@ from langgraph.checkpoint.base.id import uuid6
 from ..dialects.concerns import INVALID_ARGUMENTS, SUMMARY
 from ..dialects.export import export_messages, import_messages
 from ..dialects.report import Export, Imported, Loss
+from ..dialects.server_pairs import PAUSED
 from ..errors import LossyExportError, MalformedHistoryError, ThreadExistsError
 from ..media.stand_ins import any_stand
 from ..saver import PortableRedisSaver
@@ -275,6 +276,8 @@ def adapt_messages(messages: Sequence[BaseMessage], to: str, **options: Any) -> 
     told = referring(messages, None) if any_stand() else messages
     if unread := take_unread(told):
         options = {**options, "unread_media": unread}
+    if told and getattr(told[-1], "response_metadata", {}).get("stop_reason") == PAUSED:
+        options = {"for_next_turn": False, **options}  # the model goes on when it is sent back
     export = export_messages(told, to, **options)
     profile = options.get("profile")
     back = import_messages(export.payload, to, profile=profile if isinstance(profile, str) else None)

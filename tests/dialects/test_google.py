@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from google.genai import types
+from langchain_core.messages import HumanMessage
 
 from langgraph_portable_checkpoint.dialects.base import ExportOptions, ImportOptions
-from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages
+from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages, lint
 from langgraph_portable_checkpoint.dialects.google import Google
 from langgraph_portable_checkpoint.dialects.report import Placed, Report
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
@@ -241,3 +242,46 @@ def test_a_history_that_the_sdk_dumped_with_all_its_nulls_keeps_its_signatures()
         (part,) = export.payload["contents"][1]["parts"]
         assert part.get("thought_signature") in (b"signature", "c2lnbmF0dXJl")
         assert export.lossless
+
+
+YOUTUBE = "https://www.youtube.com/watch?v=9hE5-98ZeCg"
+UPLOAD = "https://generativelanguage.googleapis.com/v1beta/files/abc"
+
+
+@pytest.mark.parametrize("uri", [YOUTUBE, "https://youtu.be/9hE5-98ZeCg", UPLOAD])
+def test_a_file_whose_type_gemini_knows_needs_none(uri: str) -> None:
+    history = {"contents": [{"role": "user", "parts": [{"fileData": {"fileUri": uri}}, {"text": "Summarise"}]}]}
+    assert not lint(history, "google")
+    imported = import_messages(history, "google")
+    assert imported.report == ()
+    [block, _] = imported.envelopes[0]["content"]
+    assert "mime_type" not in block
+    assert block["type"] == ("file" if uri == UPLOAD else "video")
+    assert export_messages(imported.messages, "google").payload == history
+    part = {"type": "media", "file_uri": uri}
+    export = export_messages([HumanMessage([part, {"type": "text", "text": "Summarise"}])], "google")
+    assert export.payload == history
+    assert export.lossless
+
+
+def test_vertex_is_told_the_type_of_a_file() -> None:
+    history = {"contents": [{"role": "user", "parts": [{"fileData": {"fileUri": YOUTUBE}}, {"text": "Summarise"}]}]}
+    assert [finding.rule for finding in lint(history, "google", profile="vertex")] == ["G14"]
+    export = export_messages(import_messages(history, "google").messages, "google", profile="vertex")
+    assert export.payload["contents"][0]["parts"][0]["fileData"] == {"fileUri": YOUTUBE, "mimeType": "video/mp4"}
+    assert "G14" in [loss.rule for loss in export.report]
+    assert not lint(export.payload, "google", profile="vertex")
+
+
+@pytest.mark.parametrize("profile", ["gemini", "vertex"])
+def test_bytes_of_no_known_type_are_not_sent(profile: str) -> None:
+    unknown = {"type": "file", "base64": "AQIDaGVsbG8=", "mime_type": "application/octet-stream"}
+    link = {"type": "file", "url": "https://example.org/a.csv", "mime_type": "application/octet-stream"}
+    export = export_messages([HumanMessage([unknown, link])], "google", profile=profile)
+    [text, file] = export.payload["contents"][0]["parts"]
+    assert text == {"text": "[application/octet-stream: not available here]"}
+    assert file == {"fileData": {"fileUri": "https://example.org/a.csv", "mimeType": "text/csv"}}
+    assert [(loss.rule, loss.kind) for loss in export.report] == [("G14", "unresolved"), ("G14", "synthesized")]
+    assert not lint(export.payload, "google", profile=profile)
+    blob = {"inlineData": {"mimeType": "application/octet-stream", "data": "AQID"}}
+    assert [finding.rule for finding in lint({"contents": [{"role": "user", "parts": [blob]}]}, "google")] == ["G14"]

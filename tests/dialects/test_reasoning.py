@@ -115,6 +115,10 @@ def test_an_open_tool_turn_without_its_thinking_says_what_to_do() -> None:
     assert (loss.rule, "thinking_must_be_disabled" in loss.detail) == ("A12", True)
     (later,) = export_messages([*open_turn, assistant("ok")], "anthropic").report
     assert "thinking_must_be_disabled" not in later.detail
+    for target in ("openai-responses", "openai-chat", "google", "mistral"):  # whose models ask for no thinking first
+        details = [loss.detail for loss in export_messages(open_turn, target).report]
+        assert details
+        assert "thinking_must_be_disabled" not in str(details)
 
 
 def test_reasoning_is_never_text_unless_asked() -> None:

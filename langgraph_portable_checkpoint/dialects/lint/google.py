@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..base import Finding, Rule
-from ..google_parts import DATA_FIELDS, camel_keys
+from ..google_parts import DATA_FIELDS, OCTET_STREAM, camel_keys, is_signature, knows_its_type
 from .shapes import unknown_keys
 
 _GUIDE: Final = "ai.google.dev/gemini-api/docs"
@@ -169,6 +169,12 @@ def check_part(part: Any, role: str, path: str, *, vertex: bool) -> Iterator[Fin
     check = _CHECKS.get(name)
     if check:
         yield from check(fields[name], f"{path}.{name}")
+    signature = fields.get("thoughtSignature")
+    if signature is not None and not is_signature(signature):
+        yield Finding(rule="G10", path=f"{path}.thoughtSignature", message="is no base64")
+    untyped = name == "fileData" and isinstance(fields[name], Mapping) and not camel_keys(fields[name]).get("mimeType")
+    if vertex and untyped:
+        yield Finding(rule="G14", path=f"{path}.fileData.mimeType", message="is missing, and Vertex wants it")
     if (
         vertex
         and name in ("functionCall", "functionResponse")
@@ -187,6 +193,8 @@ def _check_blob(value: Any, path: str, *, rule: str = "G14") -> Iterator[Finding
     fields = camel_keys(value) if _has_text_keys(value) else {}
     if not fields.get("mimeType"):
         yield Finding(rule=rule, path=f"{path}.mimeType", message="is missing")
+    elif fields["mimeType"] == OCTET_STREAM:
+        yield Finding(rule=rule, path=f"{path}.mimeType", message=f"{OCTET_STREAM} is taken of nothing")
     data = fields.get("data")
     if not isinstance(data, bytes) and not _is_base64(data):
         yield Finding(rule=rule, path=f"{path}.data", message="is not base64")
@@ -205,9 +213,13 @@ def _is_base64(data: Any) -> bool:
 
 def _check_file(value: Any, path: str) -> Iterator[Finding]:
     fields = camel_keys(value) if _has_text_keys(value) else {}
-    for name in ("fileUri", "mimeType"):
-        if not isinstance(fields.get(name), str) or not fields[name]:
-            yield Finding(rule="G14", path=f"{path}.{name}", message="is missing")
+    uri, mime_type = fields.get("fileUri"), fields.get("mimeType")
+    if not isinstance(uri, str) or not uri:
+        yield Finding(rule="G14", path=f"{path}.fileUri", message="is missing")
+    if not (isinstance(mime_type, str) and mime_type) and not (isinstance(uri, str) and knows_its_type(uri)):
+        yield Finding(rule="G14", path=f"{path}.mimeType", message="is missing")
+    elif mime_type == OCTET_STREAM:
+        yield Finding(rule="G14", path=f"{path}.mimeType", message=f"{OCTET_STREAM} is taken of nothing")
 
 
 def _check_call(value: Any, path: str) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ def touches(block: Mapping[str, Any]) -> bool:
     """True for a block that `undo` may change."""
     kind = block.get("type")
     if kind == "text":
-        return "annotations" in block or ("citations" in block and "text" not in block)
+        return "annotations" in block or ("citations" in block and "text" not in block) or _is_compaction(block)
     return kind in ("server_tool_call", "server_tool_result") or (kind in _USES and "partial_json" in block)
 
 
@@ -33,12 +33,18 @@ def undo(block: _Block) -> _Block:
     kind, extras = block["type"], block.get("extras")
     told: Mapping[str, Any] = extras if isinstance(extras, dict) else {}
     if kind == "text":
-        return _cited(block)
+        return {"type": "compaction", **told} if _is_compaction(block) else _cited(block)
     if kind in _USES:
         return with_parsed_input(block)
     if kind == "server_tool_call":
         return _use(block, told)
     return _answer(block, told) if isinstance(told.get("block_type"), str) else block
+
+
+def _is_compaction(block: Mapping[str, Any]) -> bool:
+    """Tell a summary that a v1 stream left beside an empty text."""
+    extras = block.get("extras")
+    return not block.get("text") and isinstance(extras, dict) and isinstance(extras.get("content"), str)
 
 
 def _cited(block: _Block) -> _Block:
