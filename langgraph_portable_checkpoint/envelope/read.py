@@ -89,7 +89,8 @@ def _read_any_view(view: Mapping[str, Any]) -> MessageEnvelope:
     overlay = overlay_of(view) if view.get("additional_kwargs") else None
     view = _with_legacy_call(view)
     reading = read_fields(view)
-    given = as_given(view.get("content"), wire_of(reading.envelope.get("origin"))) if not overlay else None
+    told = view.get("content")
+    given = as_given(told, wire_of(reading.envelope.get("origin"))) if not overlay else None
     if given is not None:
         view = {**view, "content": given}
         reading = read_fields(view)
@@ -107,8 +108,8 @@ def _read_any_view(view: Mapping[str, Any]) -> MessageEnvelope:
     envelope = {**reading.envelope, "content": content}
     if isinstance(view.get("id"), str):
         envelope["id"] = view["id"]
-    if view.get("content") != [block.get("raw") for block in content]:
-        envelope["raw_content"] = view.get("content")
+    if told != [block.get("raw") for block in content]:
+        envelope["raw_content"] = told
     if extras:
         envelope["extras"] = extras
     return cast(MessageEnvelope, overlaid(envelope, overlay) if overlay else envelope)

@@ -613,3 +613,25 @@ def test_reasoning_that_stands_in_content_and_beside_it_is_said_once(provider: s
     told = export_messages([Q, said, Z], "anthropic", reasoning="text").payload["messages"][1]
     assert json.dumps(told).count("hm") == 1
     assert [loss.path for loss in export_messages([Q, said, Z], "mistral").report] == ["content[0]"]
+
+
+@pytest.mark.parametrize("args", [{"city": "Z\u00fcrich", "n": [1, 2]}, {}])
+def test_arguments_of_gpt_go_back_as_it_writes_them(args: dict[str, Any]) -> None:
+    """LangChain's v1 output has them parsed; its integration writes them without blanks, as the model did."""
+    text = json.dumps(args, ensure_ascii=False, separators=(",", ":"))
+    item = {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": "call_1",
+        "name": "f",
+        "arguments": text,
+        "status": "completed",
+    }
+    answer = from_gpt([item], "v1")
+    assert answer.content[0]["type"] == "tool_call"  # type: ignore[index]  # a list of blocks
+    result = ToolMessage("found", tool_call_id="call_1")
+    export = export_messages([HumanMessage("q"), answer, result], "openai-responses")
+    assert export.payload["input"][1] == item
+    edited = answer.model_copy(update={"tool_calls": [{**answer.tool_calls[0], "args": {"city": "Rome"}}]})
+    export = export_messages([HumanMessage("q"), edited, result], "openai-responses")
+    assert json.loads(export.payload["input"][1]["arguments"]) == {"city": "Rome"}

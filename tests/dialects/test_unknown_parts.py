@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langgraph_portable_checkpoint.dialects.concerns import UNKNOWN_PART
-from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages
+from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages, lint
 from langgraph_portable_checkpoint.errors import MalformedHistoryError
 
 ANTHROPIC = [
@@ -87,3 +87,44 @@ def test_plain_data_that_a_tool_gave_is_told_as_its_json(target: str) -> None:
     assert '{"city": "Rome", "n": [1]}' in json.dumps(export.payload).replace('\\"', '"')
     told = [loss for loss in export.report if loss.message == 2 and loss.kind == "downgraded"]
     assert [(loss.path, loss.detail) for loss in told] == [("content[0]", "city, n")]
+
+
+ORIGINS: dict[str, dict[str, Any]] = {
+    "anthropic": {"model_provider": "anthropic", "model_name": "claude-sonnet-4-5"},
+    "openai-chat": {"model_provider": "openai", "model_name": "gpt-5"},
+    "openai-responses": {"model_provider": "openai", "model_name": "gpt-5", "id": "resp_1", "object": "response"},
+    "google": {"model_provider": "google_genai", "model_name": "gemini-3-pro-preview"},
+    "bedrock": {"model_provider": "bedrock_converse", "model_name": "anthropic.claude-sonnet-4-5"},
+}
+STANDARD: list[dict[str, Any]] = [
+    {"type": "tool_call", "id": "call_1", "name": "f", "args": {"n": 1}},
+    {"type": "invalid_tool_call", "id": "call_1", "name": "f", "args": "{", "error": None},
+    {"type": "server_tool_call", "id": "s", "name": "web_search", "args": {}},
+    {"type": "non_standard", "value": {"type": "x"}},
+    {"type": "reasoning", "reasoning": "hm"},
+    {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"},
+    {"type": "audio", "base64": "AAAA", "mime_type": "audio/wav"},
+    {"type": "file", "base64": "AAAA", "mime_type": "application/pdf"},
+    {"type": "video", "url": "https://example.org/a.mp4"},
+    {"type": "text-plain", "text": "x"},
+]
+
+
+@pytest.mark.parametrize("target", ORIGINS)
+@pytest.mark.parametrize("version", [None, "v1"])
+@pytest.mark.parametrize("block", STANDARD, ids=lambda block: str(block["type"]))
+@pytest.mark.parametrize("origin", ORIGINS)
+def test_a_block_of_langchain_with_a_key_of_somebody_else_is_not_sent_as_it_is(
+    origin: str, block: dict[str, Any], version: str | None, target: str
+) -> None:
+    metadata = {**ORIGINS[origin], **({"output_version": version} if version else {})}
+    calls: Any = [{"id": "call_1", "name": "f", "args": {"n": 1}}] if block["type"] == "tool_call" else []
+    answer = AIMessage(
+        [{"type": "text", "text": "hi"}, {**block, "odd": 1}], tool_calls=calls, response_metadata=metadata
+    )
+    results = [ToolMessage("r", tool_call_id="call_1")] if block.get("id") == "call_1" else []
+    export = export_messages([HumanMessage("q"), answer, *results, HumanMessage("z")], target)
+    assert "odd" not in str(export.payload)
+    assert not lint(export.payload, target)
+    if block["type"] not in ("reasoning", "server_tool_call"):
+        assert not export.lossless

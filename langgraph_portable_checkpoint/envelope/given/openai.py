@@ -18,7 +18,12 @@ def touches(block: Mapping[str, Any]) -> bool:
         return "annotations" in block
     if kind == "reasoning":
         return "reasoning" not in block and "summary" not in block
+    if kind == "tool_call":
+        return isinstance(block.get("args"), dict) and _CALL_KEYS.issuperset(block)
     return kind in _SERVER or (kind == "image" and str(block.get("id")).startswith("ig_"))
+
+
+_CALL_KEYS: Final = frozenset({"type", "id", "name", "args", "extras", "index"})
 
 
 def undo(block: _Block) -> _Block:
@@ -30,7 +35,18 @@ def undo(block: _Block) -> _Block:
         return {"type": "image_generation_call", "id": block["id"], "result": block["base64"], **status}
     if block["type"] == "reasoning":
         return {**block, "reasoning": ""}
+    if block["type"] == "tool_call":
+        return _call(block)
     return _of_search(block) if block["type"] in _SERVER else block
+
+
+def _call(block: _Block) -> _Block:
+    """Return the item of a call, whose arguments models write, and the integration sends, without blanks."""
+    extras = dict(_extras(block))
+    item_id = {"id": extras.pop("item_id")} if isinstance(extras.get("item_id"), str) else {}
+    text = extras.pop("arguments", None) or json.dumps(block["args"], ensure_ascii=False, separators=(",", ":"))
+    named = {"call_id": block.get("id"), "name": block.get("name"), "arguments": text}
+    return {"type": "function_call", **item_id, **named, **extras}
 
 
 def _of_search(block: _Block) -> _Block:

@@ -46,11 +46,33 @@ def is_native(entry: Any, native: Any, api: str | None) -> bool:
         api: Our word for the wire API.
     """
     if isinstance(entry, dict) or api is None:
-        return not isinstance(native, str)
+        return not isinstance(native, str) and (api is None or not _is_standard(native))
     kind = _kind_of(str(entry))
     if kind == "v1":
         return api in _PLAIN_TEXT and native.get("type") == "text" and "extras" not in native
     return kind == "any" or kind in _KINDS.get(api, ())
+
+
+def _is_standard(native: Any) -> bool:
+    """Tell one of LangChain's standard blocks, which no API takes, also with keys that LangChain does not know."""
+    kind = native.get("type") if isinstance(native, dict) else None
+    if kind == "reasoning":
+        return "reasoning" in native
+    return kind in _ONLY_STANDARD or (kind in _STANDARD_MEDIA and not _STANDARD_SOURCES.isdisjoint(native))
+
+
+_ONLY_STANDARD: Final = (
+    "tool_call",
+    "tool_call_chunk",
+    "invalid_tool_call",
+    "server_tool_call",
+    "server_tool_call_chunk",
+    "server_tool_result",
+    "non_standard",
+    "text-plain",
+)
+_STANDARD_MEDIA: Final = ("image", "audio", "video", "file")
+_STANDARD_SOURCES: Final = frozenset({"base64", "url", "file_id", "source_type"})
 
 
 @lru_cache(maxsize=4096)
