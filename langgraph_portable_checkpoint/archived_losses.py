@@ -16,7 +16,7 @@ from typing import Any, Final
 from langchain_core.messages import BaseMessage
 
 from .archived_uploads import ABOUT, NOTHING_IMPORTED, check_storable
-from .envelope.archive import ThreadArchive
+from .envelope.archive import ThreadArchive, named_media
 from .envelope.model import MessageEnvelope
 from .errors import CorruptRecordError
 from .media.empty_places import empty_places, is_empty_at
@@ -133,21 +133,13 @@ def _named_only(archive: ThreadArchive) -> Iterator[Mapping[str, Any]]:
     named = {blob.sha256: blob for blob in archive.media if blob.data is None}
     for turn in archive.turns if named else ():
         for ref, message, *_ in turn.entries:
-            for digest in _named_in(archive.messages[ref]["content"]):
+            for digest in named_media(archive.messages[ref]["content"]):
                 if (blob := named.get(digest)) is not None:
                     place = {"ref": ref.hex(), "message": message, "turn": turn.record["turn"]}
                     about = {"mime_type": blob.mime_type, "size_bytes": blob.size_bytes, "sha256": blob.sha256}
                     detail = f"the archive leaves it to a store, {blob.store!r}"
                     kept = {"store": blob.store, "store_ref": blob.ref, "detail": detail}
                     yield {"reason": "missing_blob", **about, **place, **kept}
-
-
-def _named_in(blocks: Sequence[Any]) -> Iterator[str]:
-    for block in blocks:
-        about = block.get("media") if block.get("base64") == "" else None
-        digest = about.get("sha256") if isinstance(about, dict) else None
-        if isinstance(digest, str):
-            yield digest
 
 
 def lacking_message(

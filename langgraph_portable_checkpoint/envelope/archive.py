@@ -22,7 +22,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
@@ -123,13 +123,17 @@ def archive_from_json(source: str | bytes | os.PathLike[str]) -> ThreadArchive:
     missing = {entry[0].hex() for turn in turns for entry in turn.entries if entry[0] not in messages}
     if missing:
         raise _corrupt(where, f"{len(missing)} messages are named by turns but absent, the first is {min(missing)}")
+    media = tuple(_media_from_json(entry, where) for entry in document["media"])
+    absent = _absent_media(messages.values(), media, document.get("lost", ()))
+    if absent:
+        raise _corrupt(where, f"{len(absent)} media are named by messages but absent, the first is {min(absent)}")
     return ThreadArchive(
         thread_id=document["thread_id"],
         saved_at=document["saved_at"],
         writer=document["writer"],
         turns=turns,
         messages=messages,
-        media=tuple(_media_from_json(entry, where) for entry in document["media"]),
+        media=media,
         uploads=tuple(document.get("uploads", ())),
         lost=tuple(document.get("lost", ())),
         extras={name: value for name, value in document.items() if name not in _KNOWN},
@@ -303,6 +307,25 @@ def _put_back(whole: dict[str, Any], binary: Any, where: str) -> None:
             holder[path[-1]] = _decoded(encoded)
     except (KeyError, TypeError, ValueError, IndexError, msgpack.UnpackException) as error:
         raise _corrupt(where, f"a binary value is malformed ({error!r:.80})") from error
+
+
+def named_media(blocks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the digests of media that stand elsewhere in an archive."""
+    for block in blocks:
+        about = block.get("media") if block.get("base64") == "" else None
+        digest = about.get("sha256") if isinstance(about, dict) else None
+        if isinstance(digest, str):
+            yield digest
+
+
+def _absent_media(
+    messages: Iterable[MessageEnvelope], media: Sequence[ArchivedMedia], lost: Sequence[Mapping[str, Any]]
+) -> set[str]:
+    """Return what messages name and the archive neither has nor tells as lost; where it has no media, nothing."""
+    known = {blob.sha256 for blob in media}
+    told = {one.get(key) for one in lost if isinstance(one, dict) for key in ("sha256", "medium")}
+    named = {digest for envelope in messages if known for digest in named_media(envelope["content"])}
+    return named - known - told
 
 
 def _media_to_json(blob: ArchivedMedia) -> dict[str, Any]:

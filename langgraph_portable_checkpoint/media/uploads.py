@@ -80,8 +80,9 @@ class Refreshed(NamedTuple):
     records: tuple[MediaRecord, ...]
     """Records of the media table that are new."""
     reports: tuple[MediaReport, ...]
-    """expired_reuploaded and expired_no_bytes, one per part that was rewritten; missing_blob and corrupt_blob, with the
-    cause in `detail`, one per part that was left as it is because its bytes cannot be had now."""
+    """expired_reuploaded and expired_no_bytes, one per part that was rewritten, or whose new upload has the old URI;
+    missing_blob and corrupt_blob, with the cause in `detail`, one per part that was left as it is because its bytes
+    cannot be had now."""
     successors: Mapping[str, Upload | None] = MappingProxyType({})
     """URI that is dead -> what takes its place; None: a text. Those that were left are not here."""
 
@@ -100,6 +101,10 @@ class _Refresh:
     fates: dict[str, Upload | MediaError | None] = field(default_factory=dict)
     """URI -> its living successor (itself when it lives), None when nobody has its bytes, or why they cannot be had."""
     records: dict[str, MediaRecord] = field(default_factory=dict)
+
+    def renewed(self, uri: str) -> bool:
+        """Tell whether a new upload was made in this refresh under a URI."""
+        return any(record.uploads[-1].uri == uri for record in self.records.values())
 
     def successors(self) -> dict[str, Upload | None]:
         """Say what takes the place of the URIs that are dead."""
@@ -173,9 +178,10 @@ def refresh_program(
             if found.uri not in refresh.fates:
                 refresh.fates[found.uri] = yield from _fate(refresh, found)
             fate = refresh.fates[found.uri]
-            if isinstance(fate, Upload) and fate.uri == found.uri:
+            stays = isinstance(fate, Upload) and fate.uri == found.uri
+            if stays and not refresh.renewed(found.uri):
                 continue
-            if not isinstance(fate, MediaError) and position not in touched[-1:]:
+            if not stays and not isinstance(fate, MediaError) and position not in touched[-1:]:
                 touched.append(position)
             turn = turns[position] if position < len(turns) else None
             reports.append(_report(found, fate, table, message=_name(value, position), turn=turn))
@@ -337,6 +343,10 @@ def _fate(refresh: _Refresh, found: Reference) -> Generator[Step, Any, Upload | 
         return data
     answer = yield UploadAgain(data, record)
     fresh = answered_upload(answer, lambda uri: Upload(uri=uri))
+    if fresh.expires_at is not None and fresh.expires_at <= refresh.now:
+        raise InvalidUploadError(
+            "the answer of upload=: expires_at", fresh.expires_at, fix="Return an upload that lives, or its URI alone."
+        )
     fresh = replace(fresh, account=fresh.account or refresh.account, uploaded_at=fresh.uploaded_at or refresh.now)
     refresh.records[record.sha256] = record.with_upload(fresh)
     refresh.made.append(refresh.records[record.sha256])

@@ -127,6 +127,22 @@ def test_an_expired_upload_is_made_again_and_everything_that_names_it_is_rewritt
     assert refreshed.reports[0].expires_at == EXPIRED.expires_at
 
 
+def test_an_upload_that_comes_back_under_its_old_uri_is_reported_and_rewrites_nothing(run: Run) -> None:
+    class Named(Provider):
+        def upload(self, data: bytes, record: MediaRecord) -> Any:
+            super().upload(data, record)
+            return Upload(uri=OLD, expires_at=NOW + 48 * HOUR)
+
+    messages, provider = [question(OLD), question(OLD)], Named()
+    refreshed = run(messages, table(EXPIRED), provider)
+    assert [step for step, _ in provider.asked] == ["fetch", "upload"]
+    assert refreshed.changed == ()
+    assert refreshed.values[0] is messages[0]
+    assert [record.uploads[-1].expires_at for record in refreshed.records] == [NOW + 48 * HOUR]
+    told = [(report.reason, report.uri, report.new_uri) for report in refreshed.reports]
+    assert told == [("expired_reuploaded", OLD, OLD)] * 2
+
+
 @pytest.mark.parametrize("known", [table(EXPIRED, sha256=None), table(EXPIRED, store=None)])
 def test_an_expired_upload_without_bytes_becomes_a_placeholder(run: Run, known: MediaTable) -> None:
     refreshed = run([question(OLD)], known, Provider())
@@ -280,6 +296,7 @@ NOT_UPLOADS: dict[str, Any] = {
     "an upload that expires at a number": Upload(uri=NEW, expires_at=1.5),  # type: ignore[arg-type]
     "an upload that expires in no zone": Upload(uri=NEW, expires_at=datetime(2026, 1, 9)),
     "an upload beyond all times": Upload(uri=NEW, expires_at=datetime.max.replace(tzinfo=timezone(-HOUR))),
+    "an upload that has expired": Upload(uri=NEW, expires_at=EXPIRED.expires_at),
     "an upload of a text as time": Upload(uri=NEW, uploaded_at="2026-01-09"),  # type: ignore[arg-type]
     "an upload of a number as provider": Upload(uri=NEW, provider=5),  # type: ignore[arg-type]
     "an upload of a number as account": Upload(uri=NEW, account=5),  # type: ignore[arg-type]

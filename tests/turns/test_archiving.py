@@ -103,11 +103,24 @@ def test_a_picture_that_was_lost_is_missing_in_the_new_thread_and_nothing_else(
     assert missing.content == [{"type": "text", "text": f"[image/png, {len(LARGE) + 4} B, not available on read]"}]
 
 
-@pytest.mark.parametrize("media", [{"sha256": "0" * 64}, {}])
-def test_a_block_whose_bytes_the_archive_has_not_is_left_without_them(saver: Any, calls: Calls, media: Any) -> None:
+def test_an_archive_that_lacks_media_which_it_names_is_refused_whole(saver: Any, calls: Calls) -> None:
+    put(calls, saver, [HumanMessage([shown(LARGE), shown(b"\x89PNG" + LARGE)], id="h")])
+    document = json.loads(calls.run(saver, "to_json", "t"))
+    gone = document["media"].pop()
+    with pytest.raises(
+        CorruptRecordError, match=f"1 media are named by messages but absent, the first is {gone['sha256']}"
+    ):
+        copied(calls, saver, json.dumps(document))
+    assert calls.get_tuple(saver, config("u")) is None
+    told = {"reason": "missing_blob", "detail": "gone", "message": "h", "turn": 0, "sha256": gone["sha256"]}
+    [message] = copied(calls, saver, json.dumps({**document, "lost": [told]}))
+    assert message.content[0] == shown(LARGE)
+
+
+def test_a_block_that_only_looks_as_if_its_bytes_were_elsewhere_stays_as_it_is(saver: Any, calls: Calls) -> None:
     put(calls, saver, [HumanMessage([shown(LARGE)], id="h")])
     document = json.loads(calls.run(saver, "to_json", "t"))
-    document["messages"][0]["envelope"]["content"][0]["media"] = media
+    document["messages"][0]["envelope"]["content"][0]["media"] = {}
     [message] = copied(calls, saver, json.dumps(document))
     assert message.content[0]["base64"] == ""
 
