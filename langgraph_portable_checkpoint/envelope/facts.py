@@ -207,14 +207,18 @@ def _media_of_block(block: Mapping[str, Any]) -> MediaFact:
     about: Mapping[str, Any] = {**block, **media} if isinstance(media, Mapping) else block
     mime_type, url = about.get("mime_type"), about.get("url")
     mime_type = mime_type if isinstance(mime_type, str) else None
-    if isinstance(url, str) and url.startswith("data:"):
-        head, _, payload = url.removeprefix("data:").partition(",")
+    if isinstance(url, str) and url[:_SCHEME_CHARS].lstrip()[:5].lower() == "data:":
+        head, _, payload = url.lstrip()[5:].partition(",")
         return MediaFact(None, mime_type or head.partition(";")[0] or None, _decoded_size(payload))
     for key in ("sha256", "ref", "file_id", "url"):
         ref = about.get(key)
         if isinstance(ref, (str, bytes)):
             return MediaFact(ref.hex() if isinstance(ref, bytes) else ref, mime_type, _size_of(about))
     return MediaFact(None, mime_type, _decoded_size(about.get("data") or about.get("base64")))
+
+
+_SCHEME_CHARS: Final = 64
+"""So much of a link is looked at for its scheme."""
 
 
 def _size_of(about: Mapping[str, Any]) -> int | None:

@@ -17,6 +17,7 @@ from langgraph_portable_checkpoint.media.walk import child_at, children, punch, 
 
 _SAMPLE: Final = b"\x01" * 384
 """Bytes of no known file, so that a text is taken for a medium by its place alone; too many for a word."""
+_SAMPLE_TEXT: Final = base64.b64encode(_SAMPLE).decode()
 
 
 def is_empty_at(value: Any, hole: Hole) -> bool:
@@ -60,7 +61,6 @@ def _empties(node: Any, path: Path) -> Iterator[tuple[Path, str | bytes]]:
 def _sample_of(leaf: str | bytes) -> str | bytes | None:
     if isinstance(leaf, bytes):
         return _SAMPLE if not leaf else None
-    encoded = base64.b64encode(_SAMPLE).decode()
     if not leaf:
-        return encoded
-    return leaf + encoded if split_data_url(leaf) == leaf else None
+        return _SAMPLE_TEXT
+    return leaf + _SAMPLE_TEXT if split_data_url(leaf) == leaf else None

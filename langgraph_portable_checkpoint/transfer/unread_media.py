@@ -8,6 +8,7 @@ in what a provider's own tool gave) stays a text, and is named beside the messag
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -113,7 +114,7 @@ class _Marking:
         return {**spoken, "data": mark} if isinstance(spoken, dict) else mark
 
     def _mark(self, hole: Hole) -> Callable[[Any], Any]:
-        data = b"medium %09d" % len(self.marks)  # base64 of it needs no padding
+        data = _MARKED % len(self.marks)
         text = base64.b64encode(data).decode()
         self.marks[text] = hole
         mark: Any = {"bytes": data, "data-url": f"{hole.prefix}{text}"}.get(hole.encoding, text)
@@ -121,7 +122,7 @@ class _Marking:
 
     def referred(self, block: Block) -> Block | None:
         """Return a block with a reference for its mark; None for an item of a provider's tool, which is lost."""
-        hole = next((hole for mark, hole in self.marks.items() if _holds(block, mark)), None)
+        hole = next((self.marks[mark] for mark in _marks_in(block) if mark in self.marks), None)
         if hole is None:
             return block
         (block, *more) = (neutral_form(block["value"]) if block["type"] == "non_standard" else ()) or (block,)
@@ -144,11 +145,16 @@ def _with_texts(value: Any) -> Any:
     return [_with_texts(each) for each in value] if type(value) is list else value
 
 
-def _holds(value: Any, mark: str) -> bool:
-    """Tell whether a value holds a mark, as base64 or as bytes."""
+def _marks_in(value: Any) -> Iterator[str]:
+    """Yield what looks like marks in a value, as base64 or as bytes."""
     if isinstance(value, str):
-        return mark in value
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode() == mark
+        yield from _MARK.findall(value)
+    elif isinstance(value, bytes) and len(value) == len(_MARKED % 0):
+        yield base64.b64encode(value).decode()
     below = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return any(_holds(each, mark) for each in below)
+    for each in below:
+        yield from _marks_in(each)
+
+
+_MARKED: Final = b"medium %09d"
+_MARK: Final = re.compile(re.escape(base64.b64encode(_MARKED % 0).decode()[:9]) + r"[A-Za-z0-9+/]{13}==")

@@ -138,6 +138,8 @@ def test_a_cost_is_read_where_integrations_put_it(metadata: dict[str, Any], cost
     [
         ({"type": "image", "base64": "AAAA", "mime_type": "image/png"}, MediaFact(None, "image/png", 3)),
         ({"type": "image", "base64": "AA==", "mime_type": "image/png"}, MediaFact(None, "image/png", 1)),
+        ({"type": "image", "url": " \n data:image/png;base64,AAAA"}, MediaFact(None, "image/png", 3)),
+        ({"type": "image", "url": "DATA:image/png;base64,AAAA"}, MediaFact(None, "image/png", 3)),
         ({"type": "image", "url": "https://x/y.png"}, MediaFact("https://x/y.png", None, None)),
         ({"type": "file", "file_id": "f1", "mime_type": "application/pdf"}, MediaFact("f1", "application/pdf", None)),
     ],
