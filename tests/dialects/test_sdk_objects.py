@@ -132,6 +132,12 @@ def test_objects_are_read_as_what_their_sdk_sends(dialect: str) -> None:
     assert lint(export_messages(found.messages, dialect).payload, dialect) == []
 
 
+def test_objects_of_google_are_read_without_nulls() -> None:
+    history, _ = google()
+    data = {"data": "AAE=", "mimeType": "image/png"}
+    assert plain_objects(history)[0] == {"role": "user", "parts": [{"text": "q"}, {"inlineData": data}]}
+
+
 def test_a_whole_response_is_read() -> None:
     from openai.types.chat import ChatCompletion
 
