@@ -29,7 +29,7 @@ from .base import (
 )
 from .chat_hosts import IMAGES
 from .lint.anthropic import ID, RULES, TOOL_NAME, lint_payload
-from .lint.anthropic_shapes import PART_ROLES
+from .lint.anthropic_shapes import MID_SYSTEM, PART_ROLES
 from .models import narrow_media
 from .native_parts import CONTENT_DOCUMENT
 from .problems import Problems, history_list
@@ -65,8 +65,6 @@ CONCERN_RULES: Final[Mapping[str, str]] = {
 }
 BINDING: Final = re.compile(r"fable-(5-[1-9]|[6-9])|(opus|sonnet|haiku)-(5-[5-9]|[6-9])")
 """Models that bind thinking to everything before it (A12c)."""
-MID_SYSTEM: Final = re.compile(r"opus-(4-[89]|[5-9])|(sonnet|haiku|fable)-[5-9]")
-"""Models that know role system inside messages (A17)."""
 NATIVE_PARTS: Final = frozenset({"container_upload", "search_result", "tool_reference", CONTENT_DOCUMENT})
 _SOURCES: Final = frozenset({"base64", "url", "file_id"})
 _IMAGE: Final = MediaRule(sources=_SOURCES, mime_types=IMAGES)  # type: ignore[arg-type]  # literals
@@ -192,13 +190,8 @@ class Anthropic:
         return 0.95 if _kinds(contents) & _MARKS else 0.4
 
     def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
-        """Check messages and system against the rules."""
-        if isinstance(payload, Mapping):
-            findings = lint_payload(payload.get("messages"), payload.get("system"))
-        else:
-            findings = lint_payload(payload)
-        waived = {"A14", "A15"} if options.for_next_turn else set()
-        return [finding for finding in findings if finding.rule not in waived]
+        """Check a request, or its messages alone, against the rules."""
+        return lint_payload(payload, model=options.model_name, complete=not options.for_next_turn)
 
 
 _MARKS: Final = frozenset(

@@ -22,11 +22,13 @@ This page is generated from the tables in `langgraph_portable_checkpoint/dialect
 `python -m langgraph_portable_checkpoint.dialects.docs > docs/dialects.md`.
 
 A dialect is a native form of a conversation. `export_messages(messages, to=NAME)` and `export_thread(...)` write it,
-`import_messages(payload, from_=NAME)` reads it, `lint(payload, NAME)` checks any history against its rules. Each change
-that an export or an import makes is a `Loss` in the report, with the rule that asks for it. Never sent to any provider,
-and no loss: usage, stop reasons, log probabilities, tool artifacts, message ids of LangChain, and what an application
-keeps in `additional_kwargs` and `response_metadata`. What a part or a call says beside its content is a loss wherever
-the target has no word for it: signatures, callers, cache hints, names, titles, keys that only an application knows.
+`import_messages(payload, from_=NAME)` reads it, `lint(payload, NAME)` checks any history against its rules: one that a
+user message will follow, with `for_next_turn=False` one that is sent as it is. Rules of some models only count where
+`model=` or the request names one. A history may hold objects of the providers' SDKs. Each change that an export or an
+import makes is a `Loss` in the report, with the rule that asks for it. Never sent to any provider, and no loss: usage,
+stop reasons, log probabilities, tool artifacts, message ids of LangChain, and what an application keeps in
+`additional_kwargs` and `response_metadata`. What a part or a call says beside its content is a loss wherever the target
+has no word for it: signatures, callers, cache hints, names, titles, keys that only an application knows.
 """
 
 

@@ -130,7 +130,8 @@ def import_messages(
     """Read a provider's history.
 
     Args:
-        payload: JSON as Python objects, text or bytes; for dialects of line-delimited JSON text, bytes or lines.
+        payload: JSON as Python objects, those of the providers' SDKs too, text or bytes; for dialects of line-delimited
+            JSON text, bytes or lines.
         from_: Name of the dialect, or "auto" to have it recognised.
         profile: Host or platform, where the dialect has several ("deepseek", "vertex").
         model: Model to record where the payload names none.
@@ -183,9 +184,11 @@ def lint(payload: Any, dialect: str = "auto", **options: Any) -> list[Finding]:
     """Check a native history, ours or anyone's, against its provider's rules; empty means none is broken.
 
     Args:
-        payload: The history as Python objects, or as JSON text.
+        payload: The history as Python objects, those of the providers' SDKs too, or as JSON text. What a request says
+            beside its history counts: its model, and what else rules depend on.
         dialect: Name of the dialect, or "auto".
-        **options: Fields of `ExportOptions` that change rules: profile, model, for_next_turn.
+        **options: Fields of `ExportOptions` that change rules: profile, model (before the one that the payload
+            names), store, and for_next_turn: with False, the payload is sent as it is, and how it ends is checked too.
 
     >>> [str(finding) for finding in lint([{"role": "tool", "content": "1", "tool_call_id": "a"}], "openai-chat")]
     ["[C2] messages[0]: no call 'a' before it"]
@@ -194,6 +197,9 @@ def lint(payload: Any, dialect: str = "auto", **options: Any) -> list[Finding]:
     known = recognise(value) if dialect == "auto" else get_dialect(dialect)
     chosen = _options(options)
     _check_profile(known, chosen.profile)
+    named = value.get("model") if isinstance(value, Mapping) else None
+    if chosen.model is None and isinstance(named, str):
+        chosen = replace(chosen, model=named)
     return known.lint(value, chosen)
 
 

@@ -183,13 +183,22 @@ class OpenAIResponses:
         return 0.9 if named and all("role" in item or "type" in item for item in payload) else 0.0
 
     def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
-        """Check items against the rules; `store=True` allows reasoning by id."""
-        items = payload.get("input", payload.get("output")) if isinstance(payload, Mapping) else payload
+        """Check items against the rules; `store=True`, here or in the request, allows reasoning by id."""
+        request = payload if isinstance(payload, Mapping) else {}
+        items = request.get("input", request.get("output")) if isinstance(payload, Mapping) else payload
         if isinstance(items, str):
             return []
-        return lint_items(items, stateless=not options.store, openai=(options.profile or "openai") == "openai")
+        stores = request.get("store") if isinstance(request.get("store"), bool) else options.store
+        return lint_items(
+            items,
+            stateless=not stores,
+            openai=(options.profile or "openai") == "openai",
+            held=any(request.get(key) for key in _AT_THE_SERVER),
+        )
 
 
+_AT_THE_SERVER: Final = ("previous_response_id", "conversation")
+"""Keys of a request that name items which the server has."""
 _MARKS: Final = frozenset(
     {*CALLS, *OUTPUTS, *HOSTED, "reasoning", "item_reference", "compaction", "mcp_list_tools"}
 ) - {"program"}

@@ -222,7 +222,7 @@ class Parts:
         if origin.get("provider") not in self.target.providers or origin.get("api") != self.target.api:
             return f"it belongs to {origin.get('provider') or 'an unknown provider'}"
         if mode == "pairs" and half_of(block, placed.envelope["content"]) not in self.halves:
-            return "its other half is missing"
+            return "its other half is missing, or what was found has no encrypted_content"
         return ""
 
     def non_standard(self, block: Block, placed: Placed, path: str) -> list[Block]:

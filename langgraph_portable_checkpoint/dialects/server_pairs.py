@@ -98,5 +98,12 @@ def _is_call(block: Block) -> bool:
 def _is_whole(block: Block, typed_results: str | None) -> bool:
     if typed_results is None:
         return True
-    word = (block.get("extras") or {}).get("block_type")
-    return isinstance(word, str) and word.endswith(typed_results)
+    word, found = (block.get("extras") or {}).get("block_type"), block.get("output")
+    typed = isinstance(word, str) and word.endswith(typed_results)
+    return typed and all(map(_is_sealed, found if isinstance(found, list) else ()))
+
+
+def _is_sealed(page: Any) -> bool:
+    """Tell whether a page that a search found has what the provider wants back of it, its encrypted content."""
+    found = isinstance(page, dict) and page.get("type") == "web_search_result"
+    return not found or isinstance(page.get("encrypted_content"), str)

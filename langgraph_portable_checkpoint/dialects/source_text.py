@@ -1,4 +1,4 @@
-"""Payloads given as text or bytes: JSON, read strictly.
+"""Payloads given as text or bytes: JSON, read strictly. Objects of SDKs in a payload are spelled as JSON.
 
 Repeated keys, NaN, too deep nesting and broken text are problems with a position; lone surrogates are mended and told.
 What is no single JSON document is left to the dialects of line-delimited JSON.
@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn
 from ..errors import MalformedHistoryError
 from .jsonl import rows
 from .report import Report
+from .sdk_objects import plain_objects
 
 MAX_CHARS: Final = 512 * 1024 * 1024
 _LONE: Final = re.compile("[\ud800-\udfff]")
@@ -27,7 +28,9 @@ class _Refused(ValueError):
 
 
 def read_payload(payload: Any, dialect: str, *, report: Report) -> Any:
-    """Return what a JSON text holds; anything that is no text, or is line-delimited JSON, comes back as it is.
+    """Return what a JSON text holds, and what is no text with its SDK objects spelled as JSON.
+
+    Line-delimited JSON comes back as it is.
 
     Raises:
         MalformedHistoryError: The text is no UTF-8, is too long, or is a JSON document with a problem.
@@ -35,7 +38,7 @@ def read_payload(payload: Any, dialect: str, *, report: Report) -> Any:
     if isinstance(payload, (bytes, bytearray, memoryview)):
         payload = _decoded(bytes(payload), dialect)
     if not isinstance(payload, str):
-        return payload
+        return plain_objects(payload)
     payload = payload.removeprefix("\ufeff")  # a file's mark of its encoding, where it was read without heed to that
     if len(payload) > MAX_CHARS:
         raise MalformedHistoryError(dialect, [f"the text has more than {MAX_CHARS} characters"])

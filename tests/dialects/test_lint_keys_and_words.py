@@ -8,7 +8,13 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages, lint
-from langgraph_portable_checkpoint.dialects.lint.anthropic_shapes import CACHE_MARK, CITATIONS, SOURCES
+from langgraph_portable_checkpoint.dialects.lint.anthropic_shapes import (
+    BLOCKS,
+    CACHE_MARK,
+    CITATIONS,
+    RESULT_BLOCKS,
+    SOURCES,
+)
 from langgraph_portable_checkpoint.dialects.lint.google import PART_FIELDS
 from langgraph_portable_checkpoint.dialects.lint.responses_shapes import ITEMS, PARTS
 from langgraph_portable_checkpoint.dialects.lint.shapes import Shape, shape, words
@@ -88,6 +94,15 @@ ANTHROPIC = [
     ("A18", "messages[0].name", [{**U, "name": "bob"}]),
     ("A18", "messages[2].content[0].is_error", given(is_error="yes")),
     ("A18", "messages[1].content[0].citations[0]", cited(type="url")),
+    ("A18", "messages[1].content[0].citations[0]", cited(type="moon_location", cited_text="x", crater=3)),
+    ("A18", "messages[1].content[0].type", answered({"type": "nonsense", "x": 1})),
+    ("A18", "messages[1].content[0].type", answered({"type": "tool_call_chunk", "id": "t", "name": "f", "args": "{"})),
+    ("A18", "messages[1].content[0].type", answered({"type": "server_tool_call_chunk", "id": "s", "args": "{"})),
+    ("A18", "messages[2].content[0].content[0].type", given(content=[{"type": "nonsense"}])),
+    ("A18", "messages[2].content[0].content[0]", given(content=[{"type": "compaction", "content": "x"}])),
+    ("A18", "messages[0].content[0]", asked("x")),
+    ("A18", "messages[0].content", [{"role": "user", "content": {"type": "text", "text": "x"}}]),
+    ("A18", "messages[2].content[0].content[0]", given(content=["x"])),
     ("A18", "messages[1].content[0].citations[0]", cited(**AT)),
     ("A18", "messages[1].content[1].content.content", fetched({"type": "text", "text": "x"})),
     ("A18", "messages[1].content[1].content.content", fetched(None)),
@@ -155,7 +170,11 @@ RESPONSES = [
     ("R14", "input[1].name", worked(name="f g!")),
     ("R14", "input[1].summary", [U, SEALED, {"role": "assistant", "content": "x"}]),
     ("R14", "input[0].content[0].zq", asked({"type": "input_text", "text": "x", "zq": 1})),
-    ("R14", "input[1].outputs[0]", interpreted([{"type": "text", "text": "x"}])),
+    ("R14", "input[1].type", [U, {"type": "banana", "zq": 1}]),
+    ("R14", "input[0].content[0].type", asked({"type": "input_smell", "zq": 1})),
+    ("R14", "input[2].output[1].type", put_out(output=[{"type": "input_text", "text": "x"}, {"type": "input_smell"}])),
+    ("R14", "input[1].outputs[0].type", interpreted([{"type": "text", "text": "x"}])),
+    ("R14", "input[1].outputs[0].type", interpreted([{"type": "smell", "zq": 1}])),
     ("R14", "input[1].outputs[1].logs", interpreted([{"type": "logs", "logs": "x"}, {"type": "logs"}])),
     ("R14", "input[1].outputs[0].url", interpreted([{"type": "image", "url": 5}])),
     ("R14", "input[1].outputs[0]", interpreted(["x"])),
@@ -213,25 +232,19 @@ TAKEN: list[tuple[str, Any]] = [
     ("anthropic", marked(ttl="1h")),
     ("anthropic", given(content=[pages(3), MARK], is_error=None)),
     ("anthropic", cited(**TITLED)),
-    ("anthropic", cited(type="moon_location", cited_text="x", crater=3)),
     ("anthropic", sourced("document", type="content", content="x")),
     ("anthropic", sourced("image", type="file", file_id="file_1")),
     ("anthropic", answered({**SEARCH, "name": "web_crawl"}, FETCHED, {"type": "text", "text": "x"})),
-    ("anthropic", answered(SEARCH, {"type": "web_look_tool_result", "tool_use_id": "s", "content": []}, MARK)),
     ("anthropic", fetched(PAGE)),
     ("anthropic", fetched({**PAGE, "source": {"type": "base64", "media_type": "application/pdf", "data": "aGk="}})),
     ("openai-chat", part("image_url", url="https://x", detail="original")),
     ("openai-chat", asked({"type": "text", "text": "x", "prompt_cache_breakpoint": {"mode": "explicit"}})),
     ("openai-chat", part("file", file_data="data:application/pdf;base64,aGk=", filename="a.pdf")),
     ("openai-chat", called(CALL)),
-    ("openai-responses", [U, {"type": "banana", "zq": 1}]),
-    ("openai-responses", asked({"type": "input_smell", "zq": 1})),
-    ("openai-responses", put_out(output=[{"type": "input_text", "text": "x"}, {"type": "input_smell"}])),
     ("openai-responses", put_out(output=[{"type": "input_image", "file_id": "file-1", "detail": None}])),
     ("openai-responses", worked(status="completed", id="fc_1", namespace="n")),
     ("openai-responses", interpreted(None)),
     ("openai-responses", interpreted([{"type": "logs", "logs": "x"}, {"type": "image", "url": "https://x"}])),
-    ("openai-responses", interpreted([{"type": "smell", "zq": 1}])),
     ("openai-responses", [U, {"role": "assistant", "content": "x", "phase": "commentary"}]),
     ("google", {"contents": "hello"}),
     ("google", said({"text": "q", "thought_signature": "QQ==", "partMetadata": {"a": 1}})),
@@ -304,6 +317,24 @@ def test_items_of_the_sdk_are_those_of_the_table() -> None:
     for typed in get_args(ResponseInputItemParam):
         found.setdefault(type_of(typed), set()).update(keys_of(typed)[0])
     assert found == {kind: set(known.keys) for kind, known in ITEMS.items()}
+
+
+def test_blocks_of_the_sdk_are_those_of_the_table() -> None:
+    from typing import Annotated, get_args, get_origin
+
+    import anthropic.types as sdk
+    from anthropic.types import beta, tool_result_block_param
+
+    def types_in(union: Any) -> set[str]:
+        requested = {type_of(one) for one in get_args(union) if get_origin(one) is not Annotated}
+        answered = [get_args(get_args(one)[0]) for one in get_args(union) if get_origin(one) is Annotated]
+        return requested.union(
+            *({get_args(one.model_fields["type"].annotation)[0] for one in ones} for ones in answered)
+        )
+
+    in_results = types_in(tool_result_block_param.Content)
+    assert in_results == RESULT_BLOCKS
+    assert types_in(sdk.ContentBlockParam) | types_in(beta.BetaContentBlockParam) | in_results == BLOCKS
 
 
 def test_no_item_or_part_needs_what_the_sdk_does_not_demand() -> None:

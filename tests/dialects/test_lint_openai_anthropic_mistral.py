@@ -111,15 +111,11 @@ RESPONSES: dict[str, tuple[list[Any], str, dict[str, Any]]] = {
     "R4": ([U, out()], "input[1]", {}),
     "R5": ([U, fc(id="call_1"), out()], "input[1].id", {}),
     "R6": ([U, fc(id="fc_1"), fc("b", id="fc_1"), out(), out("b")], "input[2].id", {}),
-    "R7": ([U, {"role": "assistant", "content": [{"type": "output_text", "text": "x"}]}], "input[1]", {}),
+    "R7": ([U, {"role": "assistant", "content": []}], "input[1].content", {}),
     "R8": ([U, fc(), out(), out()], "input[3]", {}),
     "R9": ([U, fc("x" * 65), out("x" * 65)], "input[1].call_id", {}),
     "R11": ([U, {"role": "assistant", "content": "x", "phase": "aside"}], "input[1].phase", {}),
-    "R12": (
-        [{"role": "user", "content": [{"type": "input_image", "image_url": "u"}]}],
-        "input[0].content[0].detail",
-        {},
-    ),
+    "R12": ([{"role": "user", "content": [{"type": "input_image", "detail": "auto"}]}], "input[0].content[0]", {}),
     "R13": ([U, {"type": "compaction"}], "input[1]", {}),
     "R14": ([{**U, "name": "bob"}], "input[0].name", {}),
 }
@@ -165,6 +161,8 @@ def test_every_rule_has_a_breach_that_shows_it(dialect: str) -> None:
         ),
         ("anthropic", [U, turn("assistant", use(), use("b")), turn("user", gives("b"), gives(), TEXT), U]),
         ("openai-responses", [U, SEALED, fc(id="fc_1"), fc("b"), out("b"), U, out()]),
+        ("openai-responses", [U, {"role": "assistant", "content": [{"type": "output_text", "text": "x"}]}, U]),
+        ("openai-responses", [{"role": "user", "content": [{"type": "input_image", "image_url": "u"}]}]),
         (
             "mistral",
             [{"role": "system", "content": "s"}, U, {"role": "system", "content": "s"}, asks(M_CALL), M_SAYS, U],

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..base import Finding, Rule
+from .anthropic_request import lint_request
 from .anthropic_shapes import (
-    ANY_CITATION,
     BLOCK_KEYS,
-    CACHE_MARK,
+    BLOCKS,
     CITATIONS,
     MESSAGE_KEYS,
     PART_ROLES,
+    RESULT_BLOCKS,
     SERVER_RESULTS,
     SOURCES,
 )
+from .anthropic_turns import Turn, blocks_of, turns_of
 from .shapes import unknown_keys
 
 RULES: Final = (
@@ -63,30 +64,36 @@ RULES: Final = (
     Rule(id="A11", text="tool_use ids are unique", source="server error; wording inferred"),
     Rule(
         id="A12",
-        text="thinking blocks are whole, signed, unchanged, and lead their turn",
-        source="anthropic thinking_block_param; platform.claude.com preserved-thinking",
+        text="thinking blocks are whole, signed, unchanged, and lead their turn; where the request enables thinking, "
+        "the turn that calls tools begins with one",
+        source="anthropic thinking_block_param; platform.claude.com preserved-thinking; server error 'Expected "
+        "`thinking` or `redacted_thinking`'",
     ),
     Rule(
         id="A13",
         text="server tool calls and results stand in pairs in one assistant turn, call first, of one tool; "
-        "the turn goes on behind results of the client's tools",
-        source="server error, claude-code #64383; Anthropic docs, programmatic tool calling",
+        "the turn goes on behind results of the client's tools; pages that were found have encrypted_content",
+        source="server error, claude-code #64383; Anthropic docs, programmatic tool calling; anthropic "
+        "web_search_result_block_param",
     ),
-    Rule(id="A14", text="a final assistant text does not end in spaces", source="server error"),
-    Rule(id="A15", text="a final assistant message does not end in thinking", source="server error"),
+    Rule(id="A14", text="a final assistant text does not end in spaces (sent as it is)", source="server error"),
+    Rule(id="A15", text="a final assistant message does not end in thinking (sent as it is)", source="server error"),
     Rule(
         id="A16",
-        text="at most 4 cache_control marks, those inside results and documents too; each ephemeral, for 5m or 1h",
+        text="at most 4 cache_control marks, those of tools and system, inside results and documents, and of the "
+        "request itself too; each ephemeral, for 5m or 1h",
         source="platform.claude.com prompt-caching; anthropic cache_control_ephemeral_param",
     ),
     Rule(
         id="A17",
-        text="role system stands only behind a user turn, and never first",
+        text="role system stands only behind a user turn or a server tool's result, never first, and only for models "
+        "from Opus 4.8 on",
         source="platform.claude.com mid-conversation-system-messages",
     ),
     Rule(
         id="A18",
-        text="block types, sources and places are known ones; messages, blocks, sources and citations have their keys",
+        text="types of blocks and citations, sources and places are known ones; messages, blocks, sources and "
+        "citations have their keys",
         source="anthropic types and beta types; server error 'Extra inputs are not permitted'",
     ),
 )
@@ -95,36 +102,33 @@ ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
 TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 MAX_MESSAGES: Final = 100_000
 _ASSISTANT_ONLY: Final = frozenset({"tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use"})
-_NOT_IN_RESULTS: Final = _ASSISTANT_ONLY | {"tool_result"}
 
 
-@dataclass
-class _Turn:
-    """Consecutive messages of one role, as the API joins them."""
+def lint_payload(payload: Any, *, model: str | None = None, complete: bool = False) -> list[Finding]:
+    """Check a request, or its messages alone.
 
-    role: str
-    path: str
-    blocks: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
-
-    def of(self, *kinds: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        return ((path, block) for path, block in self.blocks if block.get("type") in kinds)
-
-
-def lint_payload(messages: Any, system: Any = None) -> list[Finding]:
-    """Check messages, and the system parameter where there is one."""
+    Args:
+        payload: The request or the list of messages.
+        model: Name of the model that they are for.
+        complete: The payload is sent as it is; else a user message will follow it (A3, A14, A15).
+    """
+    request = payload if isinstance(payload, Mapping) else {}
+    messages = request.get("messages") if isinstance(payload, Mapping) else payload
     if not isinstance(messages, (list, tuple)) or not messages:
         return [Finding(rule="A1", path="messages", message="is no non-empty list")]
-    found = list(_shape(messages))
-    turns = _turns(messages)
+    found = list(_shape(messages, complete=complete))
+    turns = turns_of(messages)
     for check in _CHECKS:
         found.extend(check(turns))
+    if complete:
+        found.extend(_end(turns))
     for turn in turns:
         for path, block in turn.blocks:
             found.extend(_block(path, block, role=turn.role))
-    return [*found, *_cache(turns, system), *_system(system)]
+    return [*found, *lint_request(turns, request, model), *_system(request.get("system"))]
 
 
-def _shape(messages: Sequence[Any]) -> Iterator[Finding]:
+def _shape(messages: Sequence[Any], *, complete: bool) -> Iterator[Finding]:
     if len(messages) > MAX_MESSAGES:
         yield Finding(rule="A1", path="messages", message=f"{len(messages)} messages are too many")
     for at, message in enumerate(messages):
@@ -136,35 +140,24 @@ def _shape(messages: Sequence[Any]) -> Iterator[Finding]:
             yield Finding(rule="A2", path=f"{path}.role", message=f"role {message.get('role')!r} is unknown")
         for key in unknown_keys(message, MESSAGE_KEYS.get(str(message.get("role")), message.keys())):
             yield Finding(rule="A18", path=f"{path}.{key}", message="messages have no such key")
-        final = at == len(messages) - 1 and message.get("role") == "assistant"
+        final = complete and at == len(messages) - 1 and message.get("role") == "assistant"
         if not message.get("content") and not final:
             yield Finding(rule="A3", path=f"{path}.content", message="is empty")
+        yield from _objects(message.get("content"), f"{path}.content")
     first = messages[0]
     if isinstance(first, Mapping) and first.get("role") == "assistant":
         yield Finding(rule="A2", path="messages[0].role", message="the first message is not user")
 
 
-def _turns(messages: Sequence[Any]) -> list[_Turn]:
-    turns: list[_Turn] = []
-    for at, message in enumerate(messages):
-        if not isinstance(message, Mapping):
-            continue
-        role = str(message.get("role"))
-        if not turns or turns[-1].role != role:
-            turns.append(_Turn(role, f"messages[{at}]"))
-        turns[-1].blocks.extend(_blocks(message.get("content"), f"messages[{at}].content"))
-    return turns
-
-
-def _blocks(content: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if isinstance(content, str):
-        yield path, {"type": "text", "text": content}
+def _objects(content: Any, path: str) -> Iterator[Finding]:
+    if content and not isinstance(content, (str, list)):
+        yield Finding(rule="A18", path=path, message="is neither a text nor a list")
     for at, block in enumerate(content if isinstance(content, list) else ()):
-        if isinstance(block, Mapping):
-            yield f"{path}[{at}]", block
+        if not isinstance(block, Mapping):
+            yield Finding(rule="A18", path=f"{path}[{at}]", message="is no object")
 
 
-def _pairs(turns: Sequence[_Turn]) -> Iterator[Finding]:
+def _pairs(turns: Sequence[Turn]) -> Iterator[Finding]:
     """A6, A7, A8: calls and results of neighbouring turns."""
     calls: dict[Any, str] = {}
     for turn in turns:
@@ -187,7 +180,7 @@ def _open(calls: Mapping[Any, str], answered: set[Any]) -> Iterator[Finding]:
             yield Finding(rule="A6", path=path, message=f"tool_use {call_id!r} has no result in the next turn")
 
 
-def _places(turns: Sequence[_Turn]) -> Iterator[Finding]:
+def _places(turns: Sequence[Turn]) -> Iterator[Finding]:
     """A5, A9, A17: what may stand where."""
     for at, turn in enumerate(turns):
         late = False
@@ -202,11 +195,17 @@ def _places(turns: Sequence[_Turn]) -> Iterator[Finding]:
                 yield Finding(rule="A5", path=path, message=f"{kind} in a turn of {turn.role}")
             else:
                 late = True
-        if turn.role == "system" and (at == 0 or turns[at - 1].role != "user"):
-            yield Finding(rule="A17", path=turn.path, message="a system message stands only behind a user turn")
+        if turn.role == "system" and not (at and _takes_system(turns[at - 1])):
+            yield Finding(rule="A17", path=turn.path, message="a system message has no place here")
 
 
-def _ids(turns: Sequence[_Turn]) -> Iterator[Finding]:
+def _takes_system(turn: Turn) -> bool:
+    """True for a user turn, and for one of the assistant that ends in a result of a server tool."""
+    served = turn.blocks and str(turn.blocks[-1][1].get("type")).endswith("_tool_result")
+    return turn.role == "user" or (turn.role == "assistant" and bool(served))
+
+
+def _ids(turns: Sequence[Turn]) -> Iterator[Finding]:
     """A10, A11: ids and names."""
     seen: set[Any] = set()
     for turn in turns:
@@ -225,11 +224,11 @@ def _ids(turns: Sequence[_Turn]) -> Iterator[Finding]:
                 yield Finding(rule="A10", path=f"{path}.tool_use_id", message="does not fit")
 
 
-def _server_pairs(turns: Sequence[_Turn]) -> Iterator[Finding]:
+def _server_pairs(turns: Sequence[Turn]) -> Iterator[Finding]:
     """A13: server tool calls and results in one assistant turn, which goes on behind results of the client's tools."""
     calls: dict[Any, tuple[str, str]] = {}
     for turn in turns:
-        if turn.role != "assistant" and any(block.get("type") != "tool_result" for _, block in turn.blocks):
+        if turn.role != "assistant" and not turn.only_results():
             yield from _unanswered(calls)
             calls = {}
         for path, block in turn.blocks:
@@ -253,7 +252,7 @@ def _server_answer(path: str, kind: str, call: tuple[str, str] | None) -> Iterat
         yield Finding(rule="A13", path=path, message=f"{kind} answers a call of {call[1]}")
 
 
-def _end(turns: Sequence[_Turn]) -> Iterator[Finding]:
+def _end(turns: Sequence[Turn]) -> Iterator[Finding]:
     """A14, A15: how a final assistant message ends."""
     if not turns or turns[-1].role != "assistant" or not turns[-1].blocks:
         return
@@ -265,12 +264,11 @@ def _end(turns: Sequence[_Turn]) -> Iterator[Finding]:
         yield Finding(rule="A15", path=path, message="the final message ends in thinking")
 
 
-_CHECKS: Final[Sequence[Callable[[Sequence[_Turn]], Iterator[Finding]]]] = (
+_CHECKS: Final[Sequence[Callable[[Sequence[Turn]], Iterator[Finding]]]] = (
     _pairs,
     _places,
     _ids,
     _server_pairs,
-    _end,
 )
 
 
@@ -280,9 +278,12 @@ def _block(path: str, block: Mapping[str, Any], *, role: str) -> Iterator[Findin
     if not isinstance(kind, str):
         yield Finding(rule="A18", path=path, message="a block has no type")
         return
+    if kind not in BLOCKS:
+        yield Finding(rule="A18", path=f"{path}.type", message=f"{kind!r:.80} is an unknown type of block")
+        return
     for key in unknown_keys(block, BLOCK_KEYS.get(kind, block.keys())):
         yield Finding(rule="A18", path=f"{path}.{key}", message=f"{kind} has no such key")
-    if role not in PART_ROLES.get(kind, (role,)) or (role == "tool" and kind in _NOT_IN_RESULTS):
+    if role not in PART_ROLES.get(kind, (role,)) or (role == "tool" and kind not in RESULT_BLOCKS):
         yield Finding(rule="A18", path=path, message=f"{kind} has no place in {role} content")
     if check is not None:
         yield from check(path, block)
@@ -299,10 +300,9 @@ def _text(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _citation(path: str, citation: Any) -> Iterator[Finding]:
     known = CITATIONS.get(str(citation.get("type"))) if isinstance(citation, Mapping) else None
-    for key, wrong in (known or ANY_CITATION).misfits(citation, open_keys=known is None):
-        yield Finding(
-            rule="A18", path=path, message=f"is no citation that requests may hold: {key[1:] or 'it'} {wrong}"
-        )
+    wrong = known.misfits(citation) if known else [(".type", "is unknown")]
+    for key, why in wrong:
+        yield Finding(rule="A18", path=path, message=f"is no citation that requests may hold: {key[1:] or 'it'} {why}")
 
 
 def _thinking(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
@@ -328,7 +328,8 @@ def _tool_result(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
         if content and not content.strip():
             yield Finding(rule="A4", path=f"{path}.content", message="the text is blank")
         return
-    for inner, part in _blocks(content, f"{path}.content"):
+    yield from _objects(content, f"{path}.content")
+    for inner, part in blocks_of(content, f"{path}.content"):
         yield from _block(inner, part, role="tool")
 
 
@@ -340,6 +341,12 @@ def _source(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
         return
     for key, wrong in known.misfits(source):
         yield Finding(rule="A18", path=f"{path}.source{key}", message=wrong)
+
+
+def _searched(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
+    for inner, page in blocks_of(block.get("content"), f"{path}.content"):
+        if page.get("type") == "web_search_result" and not isinstance(page.get("encrypted_content"), str):
+            yield Finding(rule="A13", path=f"{inner}.encrypted_content", message="is missing")
 
 
 def _fetched(path: str, block: Mapping[str, Any]) -> Iterator[Finding]:
@@ -361,33 +368,13 @@ _BLOCKS: Final[Mapping[str, Callable[[str, Mapping[str, Any]], Iterator[Finding]
     "tool_result": _tool_result,
     "image": _source,
     "document": _source,
+    "web_search_tool_result": _searched,
     "web_fetch_tool_result": _fetched,
 }
 
 
-def _cache(turns: Sequence[_Turn], system: Any) -> Iterator[Finding]:
-    blocks = [*_blocks(system, "system"), *(placed for turn in turns for placed in turn.blocks)]
-    marked = [placed for outer in blocks for placed in _marked(*outer)]
-    for path, mark in marked:
-        for key, wrong in CACHE_MARK.misfits(mark):
-            yield Finding(rule="A16", path=f"{path}.cache_control{key}", message=wrong)
-    for path, _ in marked[4:]:
-        yield Finding(rule="A16", path=path, message="more than 4 cache_control marks")
-
-
-def _marked(path: str, block: Mapping[str, Any], *, levels: int = 3) -> Iterator[tuple[str, Any]]:
-    """Yield the marks of a block, those of what it holds first: a result may hold documents, these hold texts."""
-    source = block.get("source")
-    for at, holder in (("", block), (".source", source)):
-        content = holder.get("content") if isinstance(holder, Mapping) and levels else None
-        for inner, part in _blocks(content, f"{path}{at}.content"):
-            yield from _marked(inner, part, levels=levels - 1)
-    if block.get("cache_control") is not None:
-        yield path, block["cache_control"]
-
-
 def _system(system: Any) -> Iterator[Finding]:
-    for path, block in _blocks(system, "system"):
+    for path, block in blocks_of(system, "system"):
         if block.get("type") != "text":
             yield Finding(rule="A18", path=path, message="system takes text only")
         else:

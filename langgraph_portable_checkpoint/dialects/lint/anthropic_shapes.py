@@ -1,7 +1,5 @@
 """Keys and words of Anthropic messages, blocks, sources and citations: tables.
 
-Blocks and citations of other types may be new ones: little is asked of them.
-
 Source: anthropic 2.14, types and beta types.
 """
 
@@ -9,11 +7,16 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from .shapes import Shape, shape, words
 
+MID_SYSTEM: Final = re.compile(r"opus-(4-[89]|[5-9])|(sonnet|haiku|fable)-[5-9]")
+"""Models that know role system inside messages (A17)."""
+RESULT_BLOCKS: Final = words("text image search_result document tool_reference browser_state")
+"""Types of blocks that the result of a tool may hold."""
 BLOCK_KEYS: Final[Mapping[str, frozenset[str]]] = {
     "text": frozenset({"type", "text", "citations", "cache_control"}),
     "thinking": frozenset({"type", "thinking", "signature"}),
@@ -35,7 +38,6 @@ CITATIONS: Final[Mapping[str, Shape]] = {
         "web_search_result_location": "encrypted_index! title! url!",
     }.items()
 }
-ANY_CITATION: Final = shape("type! cited_text!", type=str, cited_text=str)
 CITATION_KEYS: Final[Mapping[str, frozenset[str]]] = {kind: known.keys for kind, known in CITATIONS.items()}
 """Keys of citations as requests take them; answers have more. Source: anthropic 2.14, text_citation_param.py."""
 PART_ROLES: Final[Mapping[str, frozenset[str]]] = {
@@ -80,3 +82,7 @@ SERVER_RESULTS: Final[Mapping[str, str]] = {
     "tool_search_tool_bm25": "tool_search_tool_result",
 }
 """Type of the result by server tool. Source: anthropic 2.14, beta types, named after their tools."""
+BLOCKS: Final = frozenset({*BLOCK_KEYS, *SERVER_RESULTS.values(), *RESULT_BLOCKS}) | words(
+    "container_upload mcp_tool_use mcp_tool_listing compaction fallback tool_addition tool_removal"
+)
+"""Types of blocks that a history may hold. Source: anthropic 2.14, ContentBlockParam and BetaContentBlockParam."""

@@ -310,7 +310,7 @@ def _ids(message: Any, key: str) -> list[str]:
 def _pairs(messages: Sequence[Any]) -> Iterator[Finding]:
     calls: list[str] = []
     for index, message in enumerate([*messages, None]):
-        path, answers = f"messages[{index}].content", _ids(message, "toolResult")
+        path, answers = f"messages[{min(index, len(messages) - 1)}].content", _ids(message, "toolResult")
         if set(calls) - set(answers):
             yield Finding(rule="B8", path=path, message=f"{len(set(calls) - set(answers))} calls have no result")
         if len(answers) > len(calls) or set(answers) - set(calls):

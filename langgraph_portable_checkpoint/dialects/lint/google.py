@@ -272,7 +272,7 @@ def _steps(contents: Sequence[tuple[str, _Parts]]) -> Iterator[Finding]:
         if calls and (index == 0 or contents[index - 1][0] == "model"):
             yield Finding(rule="G6", path=path, message="calls do not come after a user content or responses")
     if calls:
-        yield Finding(rule="G7", path=f"contents[{len(contents)}]", message=f"0 responses to {len(calls)} calls")
+        yield Finding(rule="G7", path=f"contents[{len(contents) - 1}]", message=f"0 responses to {len(calls)} calls")
 
 
 def _matches(calls: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]], path: str) -> Iterator[Finding]:

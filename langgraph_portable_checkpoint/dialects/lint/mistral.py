@@ -28,7 +28,7 @@ RULES: Final = (
     ),
     Rule(
         id="M3",
-        text="the last message is user or tool, or assistant with prefix",
+        text="the last message is user or tool, or assistant with prefix (sent as it is)",
         source="mistral-common _validate_last_message",
     ),
     Rule(

@@ -31,7 +31,7 @@ RULES: Final = (
     Rule(
         id="C5",
         text="content is a text or a non-empty list; it is required unless there are calls; messages, calls and parts "
-        "have the keys of their type, at OpenAI no others",
+        "have the keys of their type, at OpenAI no others but what it takes: name of a tool, annotations of an answer",
         source="openai-openapi ChatCompletionRequestMessage; openai ChatCompletionContentPartParam",
     ),
     Rule(id="C6", text="ids of calls are unique", source="server error; inferred"),
@@ -62,7 +62,8 @@ RULES: Final = (
     Rule(id="H2", text="only the host's own reasoning field is sent", source="host docs; server error 'extra inputs'"),
     Rule(
         id="H3",
-        text="behind the system messages, user and assistant messages alternate, a user's first and last (Perplexity)",
+        text="behind the system messages, user and assistant messages alternate, a user's first and, sent "
+        "as it is, last (Perplexity)",
         source="server error 'user and assistant roles should be alternating', perplexityai/api-discussion #265",
     ),
     Rule(
@@ -94,6 +95,8 @@ _VALUES: Final[Mapping[str, Shape]] = {
     "file": shape("file_data file_id filename", file_data=str, file_id=str, filename=str),
 }
 """What stands under a part's own key. Source: openai 3.57, chat_completion_content_part_*_param.py."""
+_TAKEN_BY_OPENAI: Final = {"tool": frozenset({"name"}), "assistant": frozenset({"annotations"})}
+"""Keys by role that no request type has: OpenAI's guides send them, an answer as it came or a tool's name."""
 _TOOL_KEYS: Final = frozenset({"tool_calls", "tool_call_id"})
 _REASONING: Final = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
 
@@ -109,6 +112,10 @@ class _Message:
     @property
     def role(self) -> str:
         return str(self.value.get("role"))
+
+    @property
+    def is_openai(self) -> bool:
+        return "openai" in self.host.providers
 
     @property
     def calls(self) -> list[tuple[int, Mapping[str, Any]]]:
@@ -173,6 +180,8 @@ def _roles(message: _Message) -> Iterator[Finding]:
     unknown = message.value.keys() - message.host.keys
     if message.role == "tool" and "name" in message.value and not message.host.tool_names:
         unknown |= {"name"}
+    if message.is_openai:
+        unknown -= _TAKEN_BY_OPENAI.get(message.role, frozenset())
     for key in sorted(unknown & _REASONING):
         yield message.breaks("H2", f"the host takes no {key}", f".{key}")
     for key in sorted(unknown - _REASONING - (frozenset() if message.host.tools else _TOOL_KEYS)):
@@ -219,7 +228,7 @@ def _misplaced(message: _Message, part: Any, path: str, *, alone: bool) -> Itera
 def _part(message: _Message, part: Mapping[str, Any], path: str) -> Iterator[Finding]:
     """Check a part's keys and its value; other hosts than OpenAI have keys and words of their own."""
     kind = str(part.get("type"))
-    elsewhere = "openai" not in message.host.providers
+    elsewhere = not message.is_openai
     for key, wrong in _PARTS[kind].misfits(part, open_keys=elsewhere) if kind in _PARTS else ():
         yield message.breaks("C5", f"{kind}: {wrong}", f"{path}{key}")
     value, known = part.get(kind), _VALUES.get(kind)

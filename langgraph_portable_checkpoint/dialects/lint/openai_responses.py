@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ..base import Finding, Rule
 from ..responses_items import CALLS, NEED_ID, OUTPUTS, call_id_of
-from .responses_shapes import INTERPRETED, ITEMS, OUTPUT_PARTS, PARTS, PHASES, TEXT_OUTPUTS
+from .responses_shapes import HOLD_PARTS, INTERPRETED, ITEMS, OUTPUT_PARTS, PARTS, PHASES, TEXT_OUTPUTS
 from .shapes import Shape
 
 RULES: Final = (
@@ -32,7 +32,12 @@ RULES: Final = (
         text="every call has an output of its type behind it",
         source="server error 'No tool output found for function call'",
     ),
-    Rule(id="R4", text="every output has its call before it", source="server error"),
+    Rule(
+        id="R4",
+        text="every output has its call before it, or where the server has items (previous_response_id, conversation, "
+        "item_reference) there",
+        source="server error; openai response_create_params",
+    ),
     Rule(
         id="R5",
         text="item ids begin with the prefix of their type and hold letters, digits, _ and -; items of hosted tools "
@@ -42,8 +47,8 @@ RULES: Final = (
     Rule(id="R6", text="item ids are unique", source="server error; inferred"),
     Rule(
         id="R7",
-        text="assistant messages are a text, or output parts with id and status",
-        source="openai-openapi OutputMessage",
+        text="messages are a text or a non-empty list of parts, those of the assistant output parts",
+        source="openai-openapi OutputMessage, whose id and status the API does without, as langchain-openai does",
     ),
     Rule(id="R8", text="call ids are unique, each call has one output", source="server error; inferred"),
     Rule(id="R9", text="call ids have 1 to 64 characters", source="openai-openapi; experiential #801"),
@@ -54,14 +59,14 @@ RULES: Final = (
     ),
     Rule(
         id="R12",
-        text="input_image has detail and one source, input_file one source; details are known words; the output of a "
+        text="input_image has a source, input_file exactly one; details are known words; the output of a "
         "function is a text or a list of input parts; texts are at most 10,485,760 characters",
         source="openai-openapi; openai response_input_item_param",
     ),
     Rule(id="R13", text="compaction items carry encrypted_content", source="openai docstring"),
     Rule(
         id="R14",
-        text="items and parts of known types have their keys, no others, and a known status (OpenAI); names of "
+        text="items and parts are of known types, have their keys, no others, and a known status (OpenAI); names of "
         "functions match ^[a-zA-Z0-9_-]{1,128}$",
         source="openai ResponseInputItemParam; FunctionToolParam of openai-openapi; server error on names",
     ),
@@ -80,12 +85,13 @@ MAX_TEXT: Final = 10_485_760
 _Item = tuple[str, Mapping[str, Any]]
 
 
-def lint_items(items: Any, *, stateless: bool, openai: bool) -> list[Finding]:
+def lint_items(items: Any, *, stateless: bool, openai: bool, held: bool = False) -> list[Finding]:
     """Check input items.
 
     Args:
         items: The list under `input`.
         stateless: The request has store=False (R2).
+        held: The server has items before these, calls perhaps among them (R4).
         openai: The host is OpenAI: item ids have its prefixes (R5), each reasoning has an item of its own behind it
             (R1). Other hosts have ids of their own, and take runs of reasoning.
     """
@@ -99,6 +105,7 @@ def lint_items(items: Any, *, stateless: bool, openai: bool) -> list[Finding]:
         else:
             found.append(Finding(rule="R7", path=f"input[{at}]", message="is not an object"))
     found.extend(_reasoning(known, runs=not openai))
+    found.extend(_pairs(known, held=held))
     for check in _CHECKS:
         found.extend(check(known))
     if stateless:
@@ -148,27 +155,35 @@ def _sealed(items: Sequence[_Item]) -> Iterator[Finding]:
             yield Finding(rule="R2", path=path, message="reasoning without encrypted_content in a stateless request")
 
 
-def _pairs(items: Sequence[_Item]) -> Iterator[Finding]:
-    """R3, R4, R8."""
+def _pairs(items: Sequence[_Item], *, held: bool) -> Iterator[Finding]:
+    """R3, R4, R8. What stands at the server, under an item_reference too, may be any call or output."""
     calls: dict[Any, tuple[str, str]] = {}
     answered: set[Any] = set()
     for path, item in items:
         kind, call_id = kind_of(item), str(call_id_of(item))
-        if kind in CALLS:
+        if kind == "item_reference":
+            held = True
+            answered.update(calls)
+        elif kind in CALLS:
             if call_id in calls:
                 yield Finding(rule="R8", path=path, message=f"call id {call_id!r:.80} is used twice")
             calls[call_id] = (path, kind)
         elif kind in OUTPUTS:
-            if call_id not in calls:
-                yield Finding(rule="R4", path=path, message=f"no call {call_id!r:.80} before this output")
-            elif calls[call_id][1] != OUTPUTS[kind]:
-                yield Finding(rule="R3", path=path, message=f"{kind} answers a {calls[call_id][1]}")
+            if call_id in calls or not held:
+                yield from _answer(path, item, calls.get(call_id))
             if call_id in answered:
                 yield Finding(rule="R8", path=path, message=f"call {call_id!r:.80} is answered already")
             answered.add(call_id)
     for call_id, (path, _) in calls.items():
         if call_id not in answered:
             yield Finding(rule="R3", path=path, message=f"call {call_id!r:.80} has no output")
+
+
+def _answer(path: str, item: Mapping[str, Any], call: tuple[str, str] | None) -> Iterator[Finding]:
+    if call is None:
+        yield Finding(rule="R4", path=path, message=f"no call {str(call_id_of(item))!r:.80} before this output")
+    elif call[1] != OUTPUTS[kind_of(item)]:
+        yield Finding(rule="R3", path=path, message=f"{kind_of(item)} answers a {call[1]}")
 
 
 def _prefixes(items: Sequence[_Item]) -> Iterator[Finding]:
@@ -220,8 +235,6 @@ def _messages(items: Sequence[_Item]) -> Iterator[Finding]:
             continue
         if not isinstance(content, list) or not content:
             yield Finding(rule="R7", path=f"{path}.content", message="is neither a text nor a non-empty list")
-        elif item.get("role") == "assistant" and not (item.get("id") and item.get("status")):
-            yield Finding(rule="R7", path=path, message="output parts need the message's id and status")
 
 
 def _parts(items: Sequence[_Item]) -> Iterator[Finding]:
@@ -238,7 +251,7 @@ def _parts(items: Sequence[_Item]) -> Iterator[Finding]:
 
 
 def _output(path: str, output: Any) -> Iterator[Finding]:
-    """R12: parts of types that nobody knows yet may be in it, those of messages may not."""
+    """R12: parts of messages may not be in it. Parts of unknown types are told of by R14."""
     if not isinstance(output, (str, list)):
         yield Finding(rule="R12", path=path, message="is neither a text nor a list")
     for at, part in enumerate(output if isinstance(output, list) else ()):
@@ -252,8 +265,6 @@ def _part(path: str, part: Mapping[str, Any], item: Mapping[str, Any]) -> Iterat
     if kind == "input_image":
         if not part.get("image_url") and not part.get("file_id"):
             yield Finding(rule="R12", path=path, message="an image without a source")
-        if kind_of(item) == "message" and not part.get("detail"):
-            yield Finding(rule="R12", path=f"{path}.detail", message="is missing")
     elif kind == "input_file":
         sources = [key for key in ("file_data", "file_id", "file_url") if part.get(key)]
         if len(sources) != 1:
@@ -265,32 +276,35 @@ def _part(path: str, part: Mapping[str, Any], item: Mapping[str, Any]) -> Iterat
 
 
 def _shapes(items: Sequence[_Item]) -> Iterator[Finding]:
-    """R12 and R14: keys and words of items and of the parts in them."""
+    """R12 and R14: types, keys and words of items and of the parts in them."""
     for path, item in items:
-        yield from _misfits(path, item, ITEMS.get(kind_of(item)))
+        yield from _misfits(path, item, kind_of(item), ITEMS)
         if kind_of(item) == "code_interpreter_call":
             yield from _interpreted(f"{path}.outputs", item.get("outputs"))
-        for key in ("content", "output", "summary"):
+        for key in HOLD_PARTS.get(kind_of(item), ()):
             parts = item.get(key)
             for at, part in enumerate(parts if isinstance(parts, list) else ()):
                 if isinstance(part, Mapping):
-                    yield from _misfits(f"{path}.{key}[{at}]", part, PARTS.get(str(part.get("type"))))
+                    yield from _misfits(f"{path}.{key}[{at}]", part, part.get("type"), PARTS)
 
 
 def _interpreted(path: str, outputs: Any) -> Iterator[Finding]:
-    """R14: outputs of types that nobody knows yet may be in it, parts of messages may not."""
+    """R14: logs and images."""
     if not isinstance(outputs, (list, type(None))):
         yield Finding(rule="R14", path=path, message="is neither a list nor null")
     for at, output in enumerate(outputs if isinstance(outputs, list) else ()):
-        kind = str(output.get("type")) if isinstance(output, Mapping) else ""
-        if not kind or kind in PARTS or kind == "text":
-            yield Finding(rule="R14", path=f"{path}[{at}]", message=f"{kind or 'what is no object'} is no output")
+        if not isinstance(output, Mapping):
+            yield Finding(rule="R14", path=f"{path}[{at}]", message="is no object")
         else:
-            yield from _misfits(f"{path}[{at}]", output, INTERPRETED.get(kind))
+            yield from _misfits(f"{path}[{at}]", output, output.get("type"), INTERPRETED)
 
 
-def _misfits(path: str, value: Mapping[str, Any], known: Shape | None) -> Iterator[Finding]:
-    for key, wrong in known.misfits(value) if known else ():
+def _misfits(path: str, value: Mapping[str, Any], kind: Any, table: Mapping[str, Shape]) -> Iterator[Finding]:
+    known = table.get(kind) if isinstance(kind, str) else None
+    if known is None:
+        yield Finding(rule="R14", path=f"{path}.type", message=f"{kind!r:.80} is an unknown type")
+        return
+    for key, wrong in known.misfits(value):
         yield Finding(rule="R12" if key == ".detail" else "R14", path=f"{path}{key}", message=wrong)
 
 
@@ -301,7 +315,6 @@ def _compaction(items: Sequence[_Item]) -> Iterator[Finding]:
 
 
 _CHECKS: Final[Sequence[Callable[[Sequence[_Item]], Iterator[Finding]]]] = (
-    _pairs,
     _call_ids,
     _messages,
     _parts,

@@ -1,7 +1,7 @@
 """Keys and words of the items and parts of the Responses API that the SDK knows: tables.
 
-Items and parts of other types may be new ones: nothing is known of them, and nothing is asked of them. What other rules
-ask of an item, its ids among it, is not asked again here; nor what the API itself does without (R7).
+What other rules ask of an item, its ids among it, is not asked again here; nor what the API itself does without: id and
+status of a message, detail of an image.
 
 Source: openai 3.57, response_input_item_param.py and the types that it names.
 """
@@ -86,6 +86,7 @@ PARTS: Final[Mapping[str, Shape]] = {
         file_url=str,
         filename=str,
     ),
+    "input_audio": shape("type input_audio! prompt_cache_breakpoint"),
     "output_text": shape("type text! annotations logprobs", text=str, annotations=list),
     "refusal": shape("type refusal!", refusal=str),
     "summary_text": shape("type text!", text=str),
@@ -101,3 +102,9 @@ OUTPUT_PARTS: Final = words("input_text input_image input_file")
 """Parts that the output of a function may hold."""
 TEXT_OUTPUTS: Final = words("function_call_output custom_tool_call_output")
 """Outputs that are a text or such parts."""
+HOLD_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "message": ("content",),
+    "reasoning": ("summary", "content"),
+    **dict.fromkeys(sorted(TEXT_OUTPUTS), ("output",)),
+}
+"""Keys of items that hold such parts."""
