@@ -40,9 +40,10 @@ def _holds_objects(items: Iterable[Any], depth: int, seen: set[int]) -> bool:
         if kind in _LEAVES:
             continue
         if kind is dict or kind is list or isinstance(item, (Mapping, tuple)):
-            if depth and id(item) not in seen:
+            below = item if kind is list or isinstance(item, tuple) else item.values()
+            if depth and not _LEAVES.issuperset(map(type, below)) and id(item) not in seen:
                 seen.add(id(item))
-                if _holds_objects(item if isinstance(item, (list, tuple)) else item.values(), depth - 1, seen):
+                if _holds_objects(below, depth - 1, seen):
                     return True
         elif _is_object(item):
             return True
