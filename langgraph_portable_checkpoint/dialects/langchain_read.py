@@ -1,7 +1,7 @@
-"""The first row of reading LangChain messages as JSON: everyday messages, without making the message.
+"""The first rows of reading LangChain messages as JSON: everyday messages, without making the message.
 
-Gives what `messages_from_dict` and `envelope.read` give for a message as `messages_to_dict` writes it, of one text and
-calls and with nothing in its metadata; None for any other.
+Give what `messages_from_dict` and `envelope.read` give for a message as `messages_to_dict` writes it: of one text and
+calls and with nothing in its metadata, or of parts and with what providers put beside them; None for any other.
 """
 
 from __future__ import annotations
@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+
 from ..envelope.everyday import read_text
 from ..envelope.model import MessageEnvelope
+from ..envelope.read import read_fields_of
+from ..envelope.typed import is_sum
 from .plain_values import is_everyday, is_plain
 
 _FORM: Final = frozenset({"type", "data"})
@@ -31,37 +35,63 @@ _EMPTY: Final[Mapping[str, Any]] = {
     "artifact": None,
 }
 """Fields of an everyday message that hold nothing."""
+_NAMES: Final = ("name", "id", "tool_call_id")
+_CLASSES: Final[Mapping[str, type[BaseMessage]]] = {
+    "human": HumanMessage,
+    "system": SystemMessage,
+    "ai": AIMessage,
+    "tool": ToolMessage,
+}
 
 
 def everyday_envelope(native: Mapping[str, Any]) -> MessageEnvelope | None:
     """Read an everyday message of JSON types; None for any other."""
+    data = _everyday_data(native)
+    if data is None or not is_plain(data.get("content")):
+        return None
+    if type(data.get("content")) is not str:
+        return _of_parts(data)
+    for key, nothing in _EMPTY.items():
+        if key in data and data[key] != nothing:
+            return None
+    return cast("MessageEnvelope | None", read_text(data))
+
+
+def _everyday_data(native: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the fields of a message that has names and calls as LangChain writes them; None of any other."""
     if native.keys() != _FORM:
         return None
     kind, data = native["type"], native["data"]
     if type(kind) is not str or type(data) is not dict or kind not in _KEYS or data.get("type") != kind:
         return None
-    if not data.keys() <= _KEYS[kind] or not _holds_texts(data):
+    if not data.keys() <= _KEYS[kind] or not all(map(_is_name_or_none, map(data.get, _NAMES))):
         return None
-    for key, nothing in _EMPTY.items():
-        if key in data and data[key] != nothing:
-            return None
     calls = data.get("tool_calls", [])
     if type(calls) is not list or not all(map(_is_everyday_call, calls)):
         return None
     if kind == "tool" and (data.get("tool_call_id") is None or data.get("status") not in ("success", "error")):
         return None
-    return cast("MessageEnvelope | None", read_text(data))
+    return data
 
 
-def _holds_texts(data: Mapping[str, Any]) -> bool:
-    """True if content and names are texts that UTF-8 can hold."""
-    content = data.get("content")
-    if type(content) is not str or not is_plain(content):
-        return False
-    for key in ("name", "id", "tool_call_id"):  # noqa: SIM110 - all() over a generator takes twice as long, per message
-        if data.get(key) is not None and not _is_name(data[key]):
-            return False
-    return True
+def _of_parts(data: dict[str, Any]) -> MessageEnvelope | None:
+    """Read a message of parts, all of whose fields are there and hold what LangChain keeps as it is."""
+    kind = data["type"]
+    content, usage = data.get("content"), data.get("usage_metadata")
+    if type(content) is not list or not content or data.keys() != _KEYS[kind]:
+        return None
+    if not all(type(part) is dict and type(part.get("type")) is str for part in content):
+        return None
+    if data["additional_kwargs"] != {} or data.get("invalid_tool_calls", []) != []:
+        return None
+    if type(data["response_metadata"]) is not dict or not (usage is None or is_sum(usage)):
+        return None
+    rest = [data["response_metadata"], data.get("artifact")]
+    return read_fields_of(_CLASSES[kind], data) if is_plain(rest) else None
+
+
+def _is_name_or_none(value: Any) -> bool:
+    return value is None or _is_name(value)
 
 
 def _is_name(value: Any) -> bool:

@@ -6,6 +6,7 @@ SDK itself leaves out (`__api_exclude__`). LangChain's messages stay what they a
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -24,14 +25,34 @@ def plain_objects(value: Any) -> Any:
     >>> plain_objects([{"role": "assistant", "content": [TextBlock(type="text", text="hi")]}])
     [{'role': 'assistant', 'content': [{'text': 'hi', 'type': 'text'}]}]
     """
-    return _plain(value, MAX_DEPTH, {}) if _holds_objects([value], MAX_DEPTH, set()) else value
+    if not _may_hold_objects(value) or not _holds_objects([value], MAX_DEPTH, set()):
+        return value
+    return _plain(value, MAX_DEPTH, {})
 
 
 _LEAVES: Final = frozenset({str, int, float, bool, bytes, type(None)})
 
 
+def _may_hold_objects(value: Any) -> bool:
+    """Tell at once that a payload is made of plain values alone, as nearly all are: level by level, not one by one."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        kinds = {*map(type, level)}
+        if not kinds <= _PLAIN:
+            return True
+        within = {id(item): item for item in level if type(item) in _CONTAINERS} if kinds - _LEAVES else {}
+        if not within:
+            return False
+        level = gc.get_referents(*within.values())
+    return False
+
+
+_CONTAINERS: Final = frozenset({dict, list, tuple})
+_PLAIN: Final = _LEAVES | _CONTAINERS
+
+
 def _holds_objects(items: Iterable[Any], depth: int, seen: set[int]) -> bool:
-    """Tell whether there is anything to spell: much faster than to spell it, and most histories hold none.
+    """Tell whether there is anything to spell.
 
     Each container is walked once, here as below: a history may hold itself.
     """
@@ -40,10 +61,9 @@ def _holds_objects(items: Iterable[Any], depth: int, seen: set[int]) -> bool:
         if kind in _LEAVES:
             continue
         if kind is dict or kind is list or isinstance(item, (Mapping, tuple)):
-            below = item if kind is list or isinstance(item, tuple) else item.values()
-            if depth and not _LEAVES.issuperset(map(type, below)) and id(item) not in seen:
+            if depth and id(item) not in seen:
                 seen.add(id(item))
-                if _holds_objects(below, depth - 1, seen):
+                if _holds_objects(item if isinstance(item, (list, tuple)) else item.values(), depth - 1, seen):
                     return True
         elif _is_object(item):
             return True

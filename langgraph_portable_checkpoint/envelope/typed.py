@@ -80,3 +80,11 @@ def well_typed_message(envelope: Mapping[str, Any]) -> bool:
     if not all(isinstance(word, str) for word in envelope.get("origin", {}).values()):
         return False
     return all(isinstance(block.get("type"), str) and well_typed(block) for block in envelope["content"])
+
+
+def is_sum(usage: Any) -> bool:
+    """Tell whether a usage is counts without details."""
+    return isinstance(usage, dict) and usage.keys() == _COUNTS and all(type(count) is int for count in usage.values())
+
+
+_COUNTS: Final = {"input_tokens", "output_tokens", "total_tokens"}

@@ -38,6 +38,7 @@ from langgraph_portable_checkpoint.envelope.spellings import (
     of_responses_text,
     responses_output,
 )
+from langgraph_portable_checkpoint.envelope.typed import is_sum
 
 _Block = Mapping[str, Any]
 _Content = str | list[Any]
@@ -103,7 +104,7 @@ def write_parts(envelope: MessageEnvelope) -> dict[str, Any] | None:
         fields |= {key: envelope.get(key) for key in ("tool_call_id", "artifact", "status")}
     elif kind == "ai":
         usage = envelope.get("usage")
-        if usage is not None and not _is_sum(usage):
+        if usage is not None and not is_sum(usage):
             return None
         fields |= {"tool_calls": _calls(envelope), "invalid_tool_calls": [], "usage_metadata": usage}
     found = read_parts(fields)
@@ -353,11 +354,6 @@ def _version(envelope: MessageEnvelope, content: _Content) -> dict[str, Any]:
 def _usage(usage: Any) -> Any:
     whole = isinstance(usage, dict) and all(type(usage.get(key)) is int for key in _COUNTS)
     return usage if whole else None
-
-
-def _is_sum(usage: Any) -> bool:
-    """True for counts without details."""
-    return isinstance(usage, dict) and usage.keys() == _COUNTS and _usage(usage) is not None
 
 
 _COUNTS: Final = {"input_tokens", "output_tokens", "total_tokens"}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, messages_to_dict
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, messages_from_dict, messages_to_dict
 
 from langgraph_portable_checkpoint import export_messages, import_messages
 from langgraph_portable_checkpoint.dialects import (
@@ -34,6 +34,7 @@ from langgraph_portable_checkpoint.dialects import (
 )
 from langgraph_portable_checkpoint.dialects.export import read_messages
 from langgraph_portable_checkpoint.dialects.jsonl import MAX_DEPTH, too_deep
+from langgraph_portable_checkpoint.dialects.langchain_read import everyday_envelope
 from langgraph_portable_checkpoint.dialects.langchain_write import everyday_dict
 from langgraph_portable_checkpoint.dialects.media_facts import settled
 from langgraph_portable_checkpoint.dialects.plain_values import is_everyday
@@ -450,3 +451,45 @@ def test_a_value_that_holds_itself_several_times_is_too_deep_soon() -> None:
     value: list[Any] = [1]
     value += [value, value, {"a": value}]
     assert too_deep(value)
+
+
+@given(made.HISTORIES | turns())
+def test_messages_of_parts_are_read_as_langchain_makes_them(history: Any) -> None:
+    natives = messages_to_dict([write_message(envelope) for envelope in history])
+    try:
+        told = json.loads(json.dumps(natives))
+    except (TypeError, ValueError):
+        return
+    quick = imported({"messages": told}, "langchain")
+    with pytest.MonkeyPatch.context() as patch:
+        without_first_rows_of_reading(patch)
+        assert imported({"messages": told}, "langchain") == quick
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("additional_kwargs", {"route": "b"}),
+        ("usage_metadata", {"input_tokens": "1", "output_tokens": 2, "total_tokens": 3}),
+        ("usage_metadata", {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3, "input_token_details": {}}),
+        ("tool_calls", [{"id": "c", "name": "f", "args": {}, "type": "tool_call"}]),
+        ("invalid_tool_calls", [{"id": "c", "name": "f", "args": "{", "error": None, "type": "invalid_tool_call"}]),
+        ("content", [{"type": "text", "text": "\ud800"}]),
+        ("content", [{"type": "text", "text": "a"}, "b"]),
+        ("content", [{"text": "a"}]),
+        ("content", None),
+        ("response_metadata", {"a": "\ud800"}),
+        ("more", 1),
+    ],
+)
+def test_an_odd_message_of_parts_is_left_to_the_general_code(field: str, value: Any) -> None:
+    data = {
+        "content": [{"type": "text", "text": "hi"}], "additional_kwargs": {}, "type": "ai", "name": None, "id": "a",
+        "response_metadata": {"model_provider": "anthropic", "model_name": "m"}, "tool_calls": [],
+        "invalid_tool_calls": [], "usage_metadata": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
+    }  # fmt: skip
+    assert (
+        everyday_envelope({"type": "ai", "data": data})
+        == read_messages(messages_from_dict([{"type": "ai", "data": data}]))[0]
+    )
+    assert everyday_envelope({"type": "ai", "data": {**data, field: value}}) is None
