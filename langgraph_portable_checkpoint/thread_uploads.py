@@ -5,7 +5,7 @@ Owns how a thread's media table is read and written for that; `media.uploads` de
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b, sha256
@@ -225,20 +225,13 @@ class UploadMethods:
         elements = elements_of(head, channel)
         media = self._run(self._read(thread_id))
         made: list[MediaRecord] = []
+        how = self._how(elements, made, now=now, account=account, recheck=recheck)
+
+        def fetch(record: MediaRecord) -> Any:
+            return self._run(programs.fetch_blob(self._core, thread_id, media.name_of(record)))
+
         try:
-            refreshed = refresh_uploads(
-                elements,
-                media.table,
-                now=datetime.now(UTC) if now is None else now,
-                fetch=lambda record: self._run(programs.fetch_blob(self._core, thread_id, media.name_of(record))),
-                upload=upload,
-                check=check,
-                account=account,
-                recheck=recheck,
-                turns=turns_of(elements),
-                made=made,
-                hooks=self.media_hooks,
-            )
+            refreshed = refresh_uploads(elements, media.table, upload=upload, check=check, fetch=fetch, **how)
         finally:  # an upload that fails takes none with it that was made before
             self._run(self._note(thread_id, media, made))
         self._run(self._amend(thread_id, head, channel, media.table, refreshed))
@@ -262,25 +255,25 @@ class UploadMethods:
         elements = elements_of(head, channel)
         media = await self._arun(self._read(thread_id))
         made: list[MediaRecord] = []
+        how = self._how(elements, made, now=now, account=account, recheck=recheck)
+
+        def fetch(record: MediaRecord) -> Any:
+            return self._arun(programs.fetch_blob(self._core, thread_id, media.name_of(record)))
+
         try:
-            refreshed = await arefresh_uploads(
-                elements,
-                media.table,
-                now=datetime.now(UTC) if now is None else now,
-                fetch=lambda record: self._arun(programs.fetch_blob(self._core, thread_id, media.name_of(record))),
-                upload=upload,
-                check=check,
-                account=account,
-                recheck=recheck,
-                turns=turns_of(elements),
-                made=made,
-                hooks=self.media_hooks,
-            )
+            refreshed = await arefresh_uploads(elements, media.table, upload=upload, check=check, fetch=fetch, **how)
         finally:  # an upload that fails takes none with it that was made before
             await self._arun(self._note(thread_id, media, made))
         await self._arun(self._amend(thread_id, head, channel, media.table, refreshed))
         await self._arun(self._note(thread_id, media, reports=_lasting(refreshed)))
         return refreshed
+
+    def _how(
+        self, elements: Sequence[Any], made: list[MediaRecord], *, now: datetime | None, **asked: Any
+    ) -> dict[str, Any]:
+        """Return what both ways to refresh take beside their callables; `asked` as the caller gave it."""
+        moment = datetime.now(UTC) if now is None else now
+        return {**asked, "now": moment, "turns": turns_of(elements), "made": made, "hooks": self.media_hooks}
 
     def _amend(
         self, thread_id: str, head: CheckpointTuple, channel: str | None, table: MediaTable, refreshed: Refreshed
