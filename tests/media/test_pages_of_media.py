@@ -12,13 +12,14 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_portable_checkpoint import PortableRedisSaver
+from langgraph_portable_checkpoint.media.cache import BlobCache
 from langgraph_portable_checkpoint.storage.decoder import Decoder
 from langgraph_portable_checkpoint.storage.programs import listing
 from tests.saver.checkpoints import checkpoint
 from tests.servers import Room
 
 SIZE = 5_000
-PAGES_OF = pytest.mark.parametrize("per_page", [1, 2, 3, 7])
+PAGES_OF = pytest.mark.parametrize("per_page", [0, 1, 2, 7])
 QUERIES: list[Any] = [
     {"thread_id": "t", "checkpoint_ns": ""},
     {"thread_id": "t"},
@@ -78,29 +79,35 @@ def test_pages_of_few_media_list_the_same(
     assert found == sorted(listed(reference, query, **more), key=itemgetter(0), reverse=True)[:limit]
 
 
-@pytest.mark.parametrize("query", QUERIES)
-def test_a_page_holds_no_more_media_than_it_may(server: Room, monkeypatch: pytest.MonkeyPatch, query: Any) -> None:
+@pytest.mark.parametrize(("query", "threads"), [*((query, 1) for query in QUERIES), (None, 2), (None, 7)])
+def test_a_page_holds_no_more_media_than_it_may(
+    server: Room, monkeypatch: pytest.MonkeyPatch, query: Any, threads: int
+) -> None:
     held: list[int] = []
-    initial = Decoder.__init__
+    decoders: list[Decoder] = []
+    initial, fetched = Decoder.__init__, listing.tuple_of
 
     def noting(self: Decoder, *args: Any, **options: Any) -> None:
         initial(self, *args, **options)
-        held.append(0)
-        media = self.media
+        decoders.append(self)
 
-        class Noted(dict[bytes, bytes]):
-            def __setitem__(self, ref: bytes, data: bytes) -> None:
-                super().__setitem__(ref, data)
-                held[-1] = sum(map(len, self.values()))
-
-        self.media = Noted(media)
+    def made(*args: Any, **options: Any) -> Any:
+        held.append(sum(len(data) for decoder in decoders for data in decoder.media.values()))
+        return fetched(*args, **options)
 
     with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
-        screens(saver, ["t"], 9)
+        screens(saver, list("tuvwxyz"[:threads]), 9)
     monkeypatch.setattr(Decoder, "__init__", noting)
+    monkeypatch.setattr(listing, "tuple_of", made)
     monkeypatch.setattr(listing, "PAGE_MEDIA_BYTES", 4 * (SIZE + 32))
     with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
-        assert len(listed(saver, query)) == 9
+        monkeypatch.setattr(saver._core, "blobs", BlobCache(budget_bytes=0))
+        pages = saver._pages(None if query is None else {"configurable": query}, None, None, None)
+        count = 0
+        while (program := pages.next_program()) is not None:
+            decoders.clear()
+            count += len(pages.take(saver._run(program)))
+    assert count == 9 * threads
     assert 0 < max(held) <= 4 * (SIZE + 32)
 
 

@@ -121,7 +121,27 @@ def _rows(reply: list[bytes]) -> list[Row]:
     return list(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
 
 
-def _page(core: Core, thread_id: str, reply: list[bytes], rows: list[Row], query: Query) -> Program[Page]:
+@dataclass(slots=True)
+class Room:
+    """What a page holds of media.
+
+    Attributes:
+        first: The thread whose newest checkpoint is on the page, whatever it holds; None: any.
+    """
+
+    first: str | None = None
+    size_bytes: int = 0
+
+    def takes(self, size_bytes: int, *, first: bool) -> bool:
+        """Tell whether media fit, and count them if they do; those of the page's first checkpoint always do."""
+        fits = first or not size_bytes or self.size_bytes + size_bytes <= PAGE_MEDIA_BYTES
+        self.size_bytes += size_bytes if fits else 0
+        return fits
+
+
+def _page(
+    core: Core, thread_id: str, reply: list[bytes], rows: list[Row], query: Query, room: Room | None = None
+) -> Program[Page]:
     if not rows:
         return Page([])
     if rows[0][0] == b"broken" and not reply[0]:
@@ -136,7 +156,8 @@ def _page(core: Core, thread_id: str, reply: list[bytes], rows: list[Row], query
     wanted = yield from _wanted(core, view, opened, decoder, thread_id, query.media)
     decoder.hydrate = query.media != "none"
     if decoder.hydrate:
-        wanted = wanted[: _fitting([refs for _, refs in wanted], decoder)]
+        room = Room() if room is None else room
+        wanted = wanted[: _fitting([refs for _, refs in wanted], decoder, room, thread_id)]
         decoder.final = False
         yield from fetch_missing(core, view, thread_id, [ref for _, refs in wanted for ref in refs], decoder)
     tuples = [
@@ -162,13 +183,12 @@ def _wanted(
     return wanted
 
 
-def _fitting(refs_of_rows: Sequence[Sequence[bytes]], decoder: Decoder) -> int:
-    """Count the checkpoints, from the first on, whose media together are not too much for a page; at least one."""
+def _fitting(refs_of_rows: Sequence[Sequence[bytes]], decoder: Decoder, room: Room, thread_id: str) -> int:
+    """Count the checkpoints, from the first on, whose media fit on the page."""
     seen: set[bytes] = set()
-    size_bytes = 0
+    begins = room.first in (None, thread_id)
     for at, refs in enumerate(refs_of_rows):
-        size_bytes += decoder.new_media_bytes(refs, seen)
-        if at and size_bytes > PAGE_MEDIA_BYTES:
+        if not room.takes(decoder.new_media_bytes(refs, seen), first=begins and at == 0):
             return at
     return len(refs_of_rows)
 
@@ -306,7 +326,8 @@ def _tuples_of_threads(
     replies = yield Batch(
         tuple(Script("list", core.layout.thread(t), (b"names", *places), writes=False) for t, places in wanted.items())
     )
-    calls = {t: _or_anew(core, t, reply, query, wanted[t]) for t, reply in zip(wanted, replies, strict=True)}
+    room = Room(first=picked[0][0])
+    calls = {t: _or_anew(core, t, reply, query, wanted[t], room) for t, reply in zip(wanted, replies, strict=True)}
     found = yield from together(calls)
     by_place = {
         (
@@ -321,10 +342,12 @@ def _tuples_of_threads(
     return [by_place[one] for one in picked[:end] if one in by_place], picked[end:]
 
 
-def _or_anew(core: Core, thread_id: str, reply: list[bytes], query: Query, places: Sequence[bytes]) -> Program[Page]:
+def _or_anew(
+    core: Core, thread_id: str, reply: list[bytes], query: Query, places: Sequence[bytes], room: Room
+) -> Program[Page]:
     """Go on from the first reply; when the thread has become another one since, ask anew."""
     try:
-        return (yield from _page(core, thread_id, reply, _rows(reply), query))
+        return (yield from _page(core, thread_id, reply, _rows(reply), query, room))
     except OtherThreadError:
         core.forget(thread_id)
     return (yield from page_of_places(core, thread_id, query, places))
