@@ -227,7 +227,8 @@ class ExportOptions:
         prefix_intact: False if the caller knows that the system prompt, the tools or earlier messages are not those
             that the model saw; reasoning that the provider binds to its prefix is then dropped.
         missing_signature: Google: "skip" (documented dummy), "text", or "raise", for calls without a signature.
-        on_unsupported_part: "placeholder" (text), "drop" or "raise" UnsupportedPartError.
+        on_unsupported_part: "placeholder" (text), "drop" or "raise" UnsupportedPartError; goes for
+            parts of unknown type too.
         server_tools: What becomes of other providers' server-tool items: "drop", or "text" (a summary).
         resolve_media: False reads no blob; such parts become placeholders.
         load_media: Returns the bytes of a MediaRef dict; given by the caller that knows the media store.

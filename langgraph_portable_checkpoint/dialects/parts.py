@@ -18,7 +18,7 @@ from .beside import MEDIA_PARTS, says_more
 from .ids import NameMap
 from .jsonl import mend_surrogates
 from .links import CALL_TYPES
-from .media_parts import MediaFitter, placeholder
+from .media_parts import MediaFitter, placeholder, unsupported
 from .native_parts import CONTENT_DOCUMENT, MARKERS, kind_of, neutral_form, told_data, told_text
 from .pairing import with_content
 from .plain_values import is_everyday, told_as_text
@@ -289,6 +289,8 @@ class Parts:
         return self.text({"type": "text", "text": text}, placed, path)
 
     def _unknown(self, kind: str, placed: Placed, path: str) -> list[Block]:
+        if self.options.on_unsupported_part == "raise" and kind not in MARKERS:
+            raise unsupported(placed, path, f"a part of unknown type ({kind})", "the target has no form for it")
         said = placed.envelope["role"] in ("user", "tool") and kind not in MARKERS
         stands = said and self.options.on_unsupported_part != "drop"
         self.replay.broken = self.replay.broken or said

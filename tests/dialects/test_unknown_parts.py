@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langgraph_portable_checkpoint.dialects.concerns import UNKNOWN_PART
 from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages
-from langgraph_portable_checkpoint.errors import MalformedHistoryError
+from langgraph_portable_checkpoint.errors import MalformedHistoryError, UnsupportedPartError
 
 ANTHROPIC = [
     {"role": "user", "content": [{"type": "text", "text": "look"}]},
@@ -87,3 +87,18 @@ def test_plain_data_that_a_tool_gave_is_told_as_its_json(target: str) -> None:
     assert '{"city": "Rome", "n": [1]}' in json.dumps(export.payload).replace('\\"', '"')
     told = [loss for loss in export.report if loss.message == 2 and loss.kind == "downgraded"]
     assert [(loss.path, loss.detail) for loss in told] == [("content[0]", "city, n")]
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "openai-responses", "anthropic", "google", "bedrock", "mistral"])
+def test_what_shall_become_of_unsupported_parts_goes_for_unknown_ones_too(target: str) -> None:
+    history = [HumanMessage([{"type": "weird", "x": 1}, {"type": "text", "text": "t"}]), AIMessage("d")]
+    with pytest.raises(UnsupportedPartError, match=r"message 0, content\[0\]: a part of unknown type \(weird\)"):
+        export_messages(history, target, on_unsupported_part="raise")
+    dropped = export_messages(history, target, on_unsupported_part="drop")
+    assert [(loss.kind, loss.path) for loss in dropped.report] == [("dropped", "content[0]")]
+    assert "not available" not in json.dumps(dropped.payload)
+
+
+def test_a_cache_marker_is_no_part_to_refuse() -> None:
+    history = [HumanMessage([{"type": "text", "text": "t"}, {"cachePoint": {"type": "default"}}])]
+    assert export_messages(history, "anthropic", on_unsupported_part="raise").report[0].kind == "dropped"
