@@ -50,12 +50,13 @@ CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
         "downgraded": 'the same as a text (server_tools="text")',
     },
     "non_standard": {
-        "dropped": "an assistant's block of unknown type that was written for another API",
+        "dropped": "an assistant's block of unknown type that was written for another API; any with "
+        'on_unsupported_part="drop"',
         "placeholder": "the same in user and tool messages",
         "downgraded": "a search result, or a document of texts and images, in another provider's form becomes its text",
     },
     "media": {
-        "placeholder": "a part that the target or the model does not take",
+        "placeholder": "a part that the target does not take, or the model does not read, as its profile says",
         "dropped": 'the same with on_unsupported_part="drop"',
         "unresolved": "a media reference whose bytes are not at hand, or bytes that cannot be decoded",
         "downgraded": "a plain-text document becomes text, audio its transcript",
@@ -119,7 +120,13 @@ SECOND_HISTORY: Final = DeclaredLoss(
     when="a payload holds another history beside the one that is read (a response beside its request, instructions or "
     "a list of another dialect): it stands in `settings` as it came",
 )
-IMPORT_LOSSES: Final = (UNKNOWN_PART, INVALID_ARGUMENTS, REPEATED_KEY, OTHER_ANSWERS, SECOND_HISTORY)
+PARTIAL: Final = DeclaredLoss(
+    rule="partial",
+    kind="unresolved",
+    when="a history is not whole: the provider keeps the rest of it (`previous_response_id`, `conversation`, `prompt`, "
+    "`item_reference`, `cachedContent`, `promptVariables`), or an answer failed or was cut off",
+)
+IMPORT_LOSSES: Final = (UNKNOWN_PART, INVALID_ARGUMENTS, REPEATED_KEY, OTHER_ANSWERS, SECOND_HISTORY, PARTIAL)
 """What any import of a provider's history may report."""
 
 
