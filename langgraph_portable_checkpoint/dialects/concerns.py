@@ -27,7 +27,7 @@ CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
     "result_order": {"reordered": "results stand in another order than their calls"},
     "call_id": {"re-keyed": "a call's id does not fit, or is missing"},
     "repeated_call_id": {"re-keyed": "a call's id was used before"},
-    "tool_name": {"re-keyed": "a tool's name does not fit"},
+    "tool_name": {"re-keyed": "a tool's name does not fit, or is missing"},
     "message_name": {"re-keyed": "a message's name does not fit"},
     "speaker": {"dropped": "the name of a speaker, where messages cannot say who speaks"},
     "result_name": {"dropped": "the name of a result, where it is not its call's"},

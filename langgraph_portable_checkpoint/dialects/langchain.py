@@ -46,7 +46,7 @@ CLASSES: Final[Mapping[str, str]] = {
 }
 _KNOWN: Final = frozenset({*CLASSES.values()})
 _SOURCE: Final = "langchain-core 1.8"
-_CONCERNS: Final = {"media": "L1", "broken_text": "L1"}
+_CONCERNS: Final = {"media": "L1", "broken_text": "L1", "tool_name": "L1"}
 
 
 class LangChain:
