@@ -53,6 +53,7 @@ class Writer:
             blocks = self._answer(placed) if role == "tool" else self._blocks(placed)
             native_role = "assistant" if role == "assistant" else "user"
             if messages and messages[-1]["role"] == native_role:
+                self._tell_merged(placed)
                 messages[-1]["content"] += blocks
             elif blocks:
                 messages.append({"role": native_role, "content": blocks})
@@ -60,6 +61,12 @@ class Writer:
                 self._add_text(messages[-1]["content"], placed)
         found: dict[str, Any] = {"system": system} if system else {}
         return {**found, "messages": messages}
+
+    def _tell_merged(self, placed: Placed) -> None:
+        """Tell of a message that stood alone in a history of Converse's own."""
+        envelope = placed.envelope
+        if (envelope.get("origin") or {}).get("api") == API and not (envelope.get("extras") or {}).get("joined"):
+            self.report.add("B3", "merged", action="consecutive user messages became one", at=placed)
 
     def _add_text(self, content: list[Native], placed: Placed) -> None:
         """Put a text beside documents that stand without one (B6)."""

@@ -30,7 +30,7 @@ CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
     "tool_name": {"re-keyed": "a tool's name does not fit, or is missing"},
     "message_name": {"re-keyed": "a message's name does not fit"},
     "speaker": {"dropped": "the name of a speaker, where messages cannot say who speaks"},
-    "result_name": {"dropped": "the name of a result, where it is not its call's"},
+    "result_name": {"dropped": "the name of a result, where it is not its call's, or came in the target's own form"},
     "message_keys": {"dropped": "what another API says of a message beside its content"},
     "role": {"downgraded": "a role that the target does not know becomes user"},
     "mid_system": {"downgraded": "a system message that does not lead becomes a user message with the same text"},

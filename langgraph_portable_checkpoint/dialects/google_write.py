@@ -108,14 +108,16 @@ class Writer:
     def _belongs(self, placed: Placed, previous: Placed) -> bool:
         """Tell whether a message goes into the content before it: results of one step (G7), or what came joined."""
         role, before = placed.envelope["role"], previous.envelope["role"]
+        joined = bool((placed.envelope.get("extras") or {}).get("joined"))
         if role == "tool" and before == "tool":
+            if not joined and (placed.envelope.get("origin") or {}).get("api") == API:
+                self.report.add("G7", "merged", action="joined the responses of one step", at=placed)
             return True
         if role == "assistant" and before == "assistant":
             if self._is_native(placed) and self._is_native(previous) and not self._calls(placed):
                 return False
             self.report.add("G6", "merged", action="joined consecutive model messages", at=placed)
             return True
-        joined = bool((placed.envelope.get("extras") or {}).get("joined"))
         return joined and {role, before} <= {"user", "tool"}
 
     def _is_native(self, placed: Placed) -> bool:

@@ -31,6 +31,13 @@ STEP = (user("hi"), assistant(call("c1"), origin=CLAUDE), result("c1"))
 
 EXPORTS: dict[tuple[str, str, str], Case] = {
     ("google", "G6", "merged"): Case((user("hi"), assistant("I look"), assistant(call("c1")), result("c1"))),
+    ("google", "G7", "merged"): Case(
+        (
+            user("hi"),
+            assistant(call("a"), call("b")),
+            *(message("tool", "1", tool_call_id=name, origin=GEMINI_2) for name in "ab"),
+        )
+    ),
     ("google", "G10", "synthesized"): Case(STEP),
     ("google", "G10", "downgraded"): Case(STEP, {"missing_signature": "text"}),
     ("google", "G10", "dropped"): Case(
