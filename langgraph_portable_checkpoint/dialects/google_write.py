@@ -23,8 +23,9 @@ from .google_parts import Part, answer_text, camel_keys, is_made_id, is_part, na
 from .google_read import API, NAME
 from .google_sources import SOURCES
 from .lint.google import PART_FIELDS, check_part
-from .media_parts import placeholder
+from .media_parts import placeholder, unsupported
 from .models import model_family
+from .native_parts import kind_of
 from .normalise import OPENING
 from .plain_values import plain_or_told
 from .reasoning import origin_of
@@ -186,10 +187,14 @@ class Writer:
         if plain is not None:
             return plain
         part = block.get("value") if block["type"] == "non_standard" else native_part(block)
+        unknown = part is None or not is_part(part) or (block["type"] == "non_standard" and not _is_sound(part, placed))
+        if unknown and block["type"] in _UNSUPPORTED and self.options.on_unsupported_part == "raise":
+            what = kind_of(block.get("value")) if block["type"] == "non_standard" else block["type"]
+            raise unsupported(placed, path, what, "Gemini refuses it")
         if part is None and block["type"] in MEDIA_PARTS:
             self.report.add("G14", "unresolved", action="a text stands in for a part", at=placed, path=path)
             return {"text": placeholder(block)["text"]}
-        if part is None or not is_part(part) or (block["type"] == "non_standard" and not _is_sound(part, placed)):
+        if unknown:
             self.report.add("G4", "dropped", action=f"left out a {block['type']} block", at=placed, path=path)
             return None
         part = dict(cast(Part, part))
@@ -301,6 +306,8 @@ class Writer:
         return self.names.get(envelope.get("tool_call_id") or "") or envelope.get("name") or "tool"
 
 
+_UNSUPPORTED: Final = MEDIA_PARTS | {"non_standard"}
+"""Blocks that `on_unsupported_part` is about."""
 _READ_WHOLE: Final = ("text", "tool_call")
 """Blocks that were read of all that their part holds."""
 

@@ -99,6 +99,31 @@ def test_what_shall_become_of_unsupported_parts_goes_for_unknown_ones_too(target
     assert "not available" not in json.dumps(dropped.payload)
 
 
+@pytest.mark.parametrize(
+    ("named", "content"),
+    [
+        ("google", {"parts": [{"newPart": {}}, {"text": "x"}]}),
+        ("bedrock", {"content": [{"newBlock": {}}, {"text": "x"}]}),
+        ("bedrock", {"content": [{"text": "x"}, *[{"image": {"format": "png", "source": {"bytes": b"i"}}}] * 21]}),
+    ],
+)
+def test_it_goes_for_parts_that_their_own_api_refuses(named: str, content: dict[str, Any]) -> None:
+    messages = import_messages([{"role": "user", **content}], named).envelopes
+    with pytest.raises(UnsupportedPartError):
+        export_messages(messages, named, on_unsupported_part="raise")
+    dropped = export_messages(messages, named, on_unsupported_part="drop")
+    assert [loss.kind for loss in dropped.report] == ["dropped"]
+    assert "not available" not in str(dropped.payload)
+    assert "left out" not in str(dropped.payload)
+
+
+def test_a_lone_block_that_converse_refuses_leaves_a_text() -> None:
+    imported = import_messages([{"role": "user", "content": [{"newBlock": {}}]}], "bedrock")
+    export = export_messages(imported.envelopes, "bedrock", on_unsupported_part="drop")
+    assert [loss.kind for loss in export.report] == ["unresolved"]
+    assert "not available here" in str(export.payload)
+
+
 def test_a_cache_marker_is_no_part_to_refuse() -> None:
     history = [HumanMessage([{"type": "text", "text": "t"}, {"cachePoint": {"type": "default"}}])]
     assert export_messages(history, "anthropic", on_unsupported_part="raise").report[0].kind == "dropped"
