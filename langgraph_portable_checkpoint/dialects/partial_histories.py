@@ -124,17 +124,18 @@ def _choices(payload: Any) -> Iterator[_Part]:
 def _responses(payload: Any) -> Iterator[_Part]:
     """Yield what a response, or items of the Responses API, say of themselves."""
     whole: Mapping[str, Any] = payload if isinstance(payload, Mapping) else {}
-    if "output" in whole and whole.get("status") in _UNFINISHED:
-        yield _Part("status", _CUT, ", ".join([str(whole["status"]), *_reasons(whole)]))
+    state = str(whole.get("status"))
+    if "output" in whole and state in _UNFINISHED:
+        yield _Part("status", _CUT, ", ".join([state, *_reasons(whole)]))
         return
     root = "output" if "output" in whole else "input" if whole else ""
     items = whole.get(root) if whole else payload
     listed = [item if isinstance(item, Mapping) else {} for item in items] if isinstance(items, list) else []
     held = {str(item.get("id")) for item in listed if item.get("type") != "item_reference"}
     for at, item in enumerate(listed):
-        if item.get("type") == "item_reference" and item.get("id") not in held:
+        if item.get("type") == "item_reference" and str(item.get("id")) not in held:
             yield _Part(f"{root}[{at}]", _ELSEWHERE, f"the item {item.get('id')}")
-        elif item.get("status") in _OF_ITEMS:
+        elif str(item.get("status")) in _OF_ITEMS:
             yield _Part(f"{root}[{at}].status", _CUT, str(item["status"]))
 
 

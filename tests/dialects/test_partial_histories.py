@@ -101,6 +101,12 @@ def test_a_whole_history_is_not_called_a_part(dialect: str, payload: Any) -> Non
     assert told(payload, dialect) == []
 
 
+@pytest.mark.parametrize("odd", [{}, [], 1, None])
+def test_states_and_ids_of_any_kind_are_no_error(odd: Any) -> None:
+    item = {"type": "new_item", "id": odd, "status": odd}
+    assert import_messages({"output": [item, {**REFERENCE, "id": odd}], "status": odd}, "openai-responses").report
+
+
 def test_an_exported_history_comes_back_without_a_word() -> None:
     imported = import_messages({**CLAUDE, "stop_reason": "max_tokens"}, "anthropic")
     assert import_messages(export_messages(imported.messages, "otel").payload, "otel").report == ()
