@@ -130,7 +130,7 @@ def _tell_unknown_keys(placed: Placed, report: Report) -> None:
 
 def _is_withheld(part: Any) -> bool:
     """True for a part that instrumentation wrote without its content."""
-    return isinstance(part, Mapping) and part.keys() == {"type"} and part["type"] in READERS
+    return isinstance(part, Mapping) and part.keys() == {"type"} and str(part["type"]) in READERS
 
 
 def _tell_nameless(envelopes: Sequence[MessageEnvelope], report: Report) -> None:

@@ -233,11 +233,12 @@ def test_a_history_of_somebody_else_comes_back_as_it_was(response: Any) -> None:
 
 
 def test_parts_of_other_forms_of_messages_are_not_taken_for_parts() -> None:
-    said = [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "My name is Ada"}]}]
+    said: Any = [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "My name is Ada"}]}]
     with pytest.raises(MalformedHistoryError, match="text is not of this dialect"):
         import_messages(said, "otel")
-    with pytest.raises(UnknownDialectError):
-        import_messages(said)
+    for part in (said[0]["parts"][0], {"type": {}}, {"type": []}):
+        with pytest.raises(UnknownDialectError):
+            import_messages([{"role": "user", "parts": [part]}])
 
 
 def test_a_part_that_cannot_be_read_is_told_and_goes_back_as_it_came() -> None:
