@@ -110,3 +110,12 @@ def test_states_and_ids_of_any_kind_are_no_error(odd: Any) -> None:
 def test_an_exported_history_comes_back_without_a_word() -> None:
     imported = import_messages({**CLAUDE, "stop_reason": "max_tokens"}, "anthropic")
     assert import_messages(export_messages(imported.messages, "otel").payload, "otel").report == ()
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "anthropic", "google", "bedrock", "mistral"])
+def test_a_reference_to_what_the_provider_keeps_is_nothing_that_a_user_said(target: str) -> None:
+    imported = import_messages([USER, REFERENCE, {"role": "assistant", "content": "yo"}], "openai-responses")
+    export = export_messages(imported.envelopes, target)
+    assert "item_reference" not in str(export.payload)
+    assert ("dropped", 1) in [(loss.kind, loss.message) for loss in export.report]
+    assert "placeholder" not in [loss.kind for loss in export.report]
