@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from ..envelope.model import MessageEnvelope, Origin
@@ -23,12 +24,16 @@ from .chat_read import read_message as read_chat
 from .jsonl import BadLine, Line, first_objects, read_lines
 from .lint.agent_checkpoint import RULES, lint_lines
 from .openai_chat import OpenAIChat
+from .plain_values import plain_or_told
 from .problems import Problems
 from .report import LossKind, Placed, Report
 
 NAME: Final = "agent-checkpoint"
 KEYS: Final = ("role", "content", "tool_calls", "tool_results", "provider", "model", "ts")
 _META: Final = ("id", "name", "typed_by_user")
+_RECOVERED: Final = "recovered"
+"""The mark of messages that only older checkpoints hold, as an export with `full=True` makes it."""
+_READ_META: Final = frozenset({*_META, _RECOVERED, "origin"})
 _ANTHROPIC_BLOCKS: Final = frozenset(
     {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document", "image"}
 )
@@ -71,7 +76,7 @@ class AgentCheckpoint:
         Field(neutral="tool message", native="tool_results[0]: tool_call_id, content", note="is_error for errors"),
         Field(neutral="origin.provider, origin.model", native="_meta.origin; model", note="provider names the shape"),
         Field(neutral="created_at", native="ts", note="else the option extra={'saved_at': ...}, else null"),
-        Field(neutral="id, name, typed_by_user", native="_meta"),
+        Field(neutral="id, name, typed_by_user, extras.recovered", native="_meta"),
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
         DeclaredLoss(
@@ -79,7 +84,7 @@ class AgentCheckpoint:
             kind="dropped",
             when="citations, what a part or call says beside its content, keys of the source",
         ),
-        DeclaredLoss(rule="AC5", kind="downgraded", when="arguments that hold bytes or other values unknown to JSON"),
+        DeclaredLoss(rule="AC5", kind="downgraded", when="arguments or keys of the source that hold what JSON cannot"),
         DeclaredLoss(rule="AC1", kind="downgraded", when="a repeated key, or a lone surrogate (import)"),
     )
 
@@ -104,7 +109,14 @@ class AgentCheckpoint:
         chat = OpenAIChat().render(conversation, replace(options, profile=None), _AsOwn(report))
         saved_at = options.extra.get("saved_at")
         pairs = zip(chat["messages"], conversation, strict=True)
-        return {"lines": [_line(message, placed.envelope, saved_at) for message, placed in pairs]}
+        lines = []
+        for message, placed in pairs:
+            line = _line(message, placed.envelope, saved_at)
+            if kept := (placed.envelope.get("extras") or {}).get(NAME):
+                tell = partial(report.add, "AC5", "downgraded", action="made values plain", at=placed)
+                line = _with_own_keys(line, plain_or_told(kept, tell))
+            lines.append(line)
+        return {"lines": lines}
 
     def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
         """Read the lines of a checkpoint: text, bytes, or objects already read. A bad line refuses the whole file."""
@@ -155,7 +167,19 @@ def _line(message: Mapping[str, Any], envelope: MessageEnvelope, saved_at: Any) 
     }
     meta: dict[str, Any] = {key: envelope[key] for key in _META if envelope.get(key) is not None}
     meta["origin"] = dict(origin)
+    extras = envelope.get("extras") or {}
+    if extras.get(_RECOVERED) is True:
+        meta[_RECOVERED] = True
     return {**line, "_meta": meta}
+
+
+def _with_own_keys(line: dict[str, Any], kept: Any) -> dict[str, Any]:
+    """Put back the keys that a line of this dialect came with and the format does not know."""
+    if not isinstance(kept, Mapping):
+        return line
+    own = kept.get("_meta")
+    rest = {key: value for key, value in kept.items() if key not in line}
+    return {**line, **rest, "_meta": {**(own if isinstance(own, Mapping) else {}), **line["_meta"]}}
 
 
 def _results(message: Mapping[str, Any], envelope: MessageEnvelope) -> list[dict[str, Any]] | None:
@@ -292,9 +316,8 @@ def _dressed(envelope: MessageEnvelope, value: Mapping[str, Any]) -> MessageEnve
                 envelope[key] = meta[key]
         if meta.get("typed_by_user") is False:
             envelope["typed_by_user"] = False
-        rest = {key: item for key, item in meta.items() if key not in ("id", "name", "typed_by_user", "origin")}
-        if rest:
-            envelope["extras"] = {**envelope.get("extras", {}), NAME: {"_meta": rest}}
+    if extras := _beside(value, meta if isinstance(meta, (dict, Mapping)) else {}):
+        envelope["extras"] = {**envelope.get("extras", {}), **extras}
     if envelope["role"] == "tool" and isinstance(results, list):
         mine = [
             one
@@ -304,3 +327,12 @@ def _dressed(envelope: MessageEnvelope, value: Mapping[str, Any]) -> MessageEnve
         if any(one.get("is_error") is True for one in mine):
             envelope["status"] = "error"
     return envelope
+
+
+def _beside(value: Mapping[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a line says in keys that the format does not know; it goes back there."""
+    rest = {key: item for key, item in meta.items() if key not in _READ_META}
+    own = {key: item for key, item in value.items() if key not in KEYS and key != "_meta"}
+    own |= {"_meta": rest} if rest else {}
+    marked = {_RECOVERED: True} if meta.get(_RECOVERED) is True else {}
+    return marked | ({NAME: own} if own else {})

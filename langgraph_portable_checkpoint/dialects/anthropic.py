@@ -101,6 +101,7 @@ class Anthropic:
         Field(neutral="cache_hint", native="cache_control"),
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
+        DeclaredLoss(rule="A8", kind="merged", when="user messages that each hold some of a step's results"),
         DeclaredLoss(rule="A13", kind="dropped", when="citations of another provider"),
         DeclaredLoss(rule="A13", kind="dropped", when="the caller of a call, where its own call is not there"),
         DeclaredLoss(rule="A16", kind="dropped", when="cache hints of another provider, or beyond four"),

@@ -38,6 +38,8 @@ class AnthropicWriter:
             if role == "system" and not self.messages:
                 self._lead(placed)
             elif role == "tool":
+                if before == "tool" and _stood_alone(placed):
+                    self.report.add("A8", "merged", at=placed, action="a result went to those before it")
                 self._append(placed, [self._result(placed)], joins=before == "tool" or _joined(placed))
             else:
                 self._append(placed, self._content(placed), joins=_joined(placed))
@@ -194,6 +196,11 @@ def _own_keys(block: Block, envelope: MessageEnvelope, written: Mapping[str, Any
         return {}
     known = BLOCK_KEYS.get(written["type"], frozenset())
     return {key: value for key, value in extras.items() if value is not None and key in known and key not in written}
+
+
+def _stood_alone(placed: Placed) -> bool:
+    """True for a result of this API that had a message of its own."""
+    return (placed.envelope.get("origin") or {}).get("api") == API and not _joined(placed)
 
 
 def _joined(placed: Placed) -> bool:

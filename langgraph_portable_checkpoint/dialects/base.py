@@ -120,6 +120,7 @@ class Target:
         speakers: Messages may say who speaks. Else such names are left out and reported; those of tools follow from
             the calls.
         result_names: Results may name their tool. Else a name that is not the call's is left out and reported.
+        tells_result_names: Its own histories have such names here and there: each that is left out is reported.
         results: "directly" behind the message with their calls, or anywhere "later".
         result_order: "any", or "call": results stand in the order of their calls.
         tool_status: There is a native error flag for tool results. Else the text is kept, the flag reported.
@@ -169,6 +170,7 @@ class Target:
     message_name: IdRule | None = None
     speakers: bool = True
     result_names: bool = True
+    tells_result_names: bool = False
     results: Literal["directly", "later"] = "directly"
     result_order: Literal["any", "call"] = "any"
     tool_status: bool = True
@@ -227,7 +229,7 @@ class ExportOptions:
         prefix_intact: False if the caller knows that the system prompt, the tools or earlier messages are not those
             that the model saw; reasoning that the provider binds to its prefix is then dropped.
         missing_signature: Google: "skip" (documented dummy), "text", or "raise", for calls without a signature.
-        on_unsupported_part: "placeholder" (text), "drop" or "raise" UnsupportedPartError.
+        on_unsupported_part: "placeholder" (text), "drop" or "raise" UnsupportedPartError; unknown parts are such too.
         server_tools: What becomes of other providers' server-tool items: "drop", or "text" (a summary).
         resolve_media: False reads no blob; such parts become placeholders.
         load_media: Returns the bytes of a MediaRef dict; given by the caller that knows the media store.

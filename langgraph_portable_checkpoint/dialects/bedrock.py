@@ -163,7 +163,7 @@ class Bedrock:
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:
         """Spell a normalised conversation as `{"system", "messages"}`; bytes where boto3 wants bytes."""
-        return Writer(self.target(options), report).payload(conversation)
+        return Writer(self.target(options), report, unsupported=options.on_unsupported_part).payload(conversation)
 
     def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
         """Read a request, a response, or a list of messages."""

@@ -97,7 +97,8 @@ class Reader:
         usage = facts.get("usage")
         if isinstance(usage, (dict, Mapping)):
             counts = {"input_tokens": "inputTokens", "output_tokens": "outputTokens", "total_tokens": "totalTokens"}
-            envelope["usage"] = {ours: usage.get(theirs, 0) for ours, theirs in counts.items()}
+            found = {ours: usage.get(theirs) for ours, theirs in counts.items()}
+            envelope["usage"] = {ours: count if type(count) is int else 0 for ours, count in found.items()}
         if facts.get("stopReason"):
             envelope["stop_reason"] = str(facts["stopReason"])
         return envelope

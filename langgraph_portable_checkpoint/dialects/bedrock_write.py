@@ -18,10 +18,11 @@ from .bedrock_blocks import Native, block_of, native_block
 from .bedrock_read import API
 from .beside import UNSAID, unsaid, word_of
 from .lint.bedrock import BLOCK_KEYS, MAX_DOCUMENTS, MAX_IMAGES, RESULT_KEYS, SYSTEM_KEYS, check_block
+from .media_parts import unsupported
 from .native_parts import kind_of
 from .plain_values import plain_or_told
 from .reasoning import origin_of
-from .report import Placed, Report
+from .report import LossKind, Placed, Report
 
 _NATIVE_KEYS: Final = BLOCK_KEYS | {"json"}
 _HOLDS: Final[Mapping[str, frozenset[str]]] = {"system": SYSTEM_KEYS, "tool": RESULT_KEYS}
@@ -35,10 +36,13 @@ _SAID: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Writer:
-    """Spells a normalised conversation; counts images and documents of the whole request."""
+    """Spells a normalised conversation; counts images and documents of the whole request.
 
-    def __init__(self, target: Target, report: Report) -> None:
-        self.target, self.report = target, report
+    `unsupported` says what becomes of parts that turn out here to be none of Converse's, or one too many.
+    """
+
+    def __init__(self, target: Target, report: Report, *, unsupported: str = "placeholder") -> None:
+        self.target, self.report, self.unsupported = target, report, unsupported
         self.images = self.documents = 0
         self.names: set[str] = set()
 
@@ -53,6 +57,7 @@ class Writer:
             blocks = self._answer(placed) if role == "tool" else self._blocks(placed)
             native_role = "assistant" if role == "assistant" else "user"
             if messages and messages[-1]["role"] == native_role:
+                self._tell_merged(placed)
                 messages[-1]["content"] += blocks
             elif blocks:
                 messages.append({"role": native_role, "content": blocks})
@@ -60,6 +65,12 @@ class Writer:
                 self._add_text(messages[-1]["content"], placed)
         found: dict[str, Any] = {"system": system} if system else {}
         return {**found, "messages": messages}
+
+    def _tell_merged(self, placed: Placed) -> None:
+        """Tell of a message that stood alone in a history of Converse's own."""
+        envelope = placed.envelope
+        if (envelope.get("origin") or {}).get("api") == API and not (envelope.get("extras") or {}).get("joined"):
+            self.report.add("B3", "merged", action="consecutive user messages became one", at=placed)
 
     def _add_text(self, content: list[Native], placed: Placed) -> None:
         """Put a text beside documents that stand without one (B6)."""
@@ -83,6 +94,8 @@ class Writer:
         if found is None:
             return []
         found = self._within_limits(found, placed, path)
+        if found is None:
+            return []
         hint = block.get("cache_hint")
         if is_native(hint) and "cachePoint" in hint and _is_sound(hint):
             return [found, dict(hint)]
@@ -141,8 +154,22 @@ class Writer:
             action = "left out what a tool of the model's provider was asked or gave"
             self.report.add("B6", "dropped", action=action, at=placed, path=path, detail=kind)
             return None
-        self.report.add("B6", "unresolved", action="a text stands in for the part", at=placed, path=path, detail=kind)
-        return {"text": f"[{kind}: not available here]"}
+        return self._instead(
+            placed, path, kind, text=f"[{kind}: not available here]", loss="unresolved", reason="Converse refuses it"
+        )
+
+    def _instead(
+        self, placed: Placed, path: str, kind: str, *, text: str, loss: LossKind, reason: str
+    ) -> Native | None:
+        """Return what stands for a part that Converse does not take; a message that holds no text keeps one."""
+        if self.unsupported == "raise":
+            raise unsupported(placed, path, kind, reason)
+        said = any(block["type"] == "text" and block["text"].strip() for block in placed.envelope["content"])
+        drops = self.unsupported == "drop" and said
+        action = "the part was left out" if drops else "a text stands in for the part"
+        loss = "dropped" if drops else loss
+        self.report.add("B6", loss, action=action, at=placed, path=path, detail=f"{kind}: {reason}")
+        return None if drops else {"text": text}
 
     def _cited(self, found: Native, block: Block, placed: Placed, path: str) -> Native:
         own = origin_of(block, placed.envelope).get("api") == API
@@ -163,15 +190,16 @@ class Writer:
             self.report.add("B6", "re-keyed", action="gave a document a name that fits", at=placed, path=path)
         return {"document": {**found["document"], "name": made}}
 
-    def _within_limits(self, found: Native, placed: Placed, path: str) -> Native:
+    def _within_limits(self, found: Native, placed: Placed, path: str) -> Native | None:
         self.images += "image" in found
         self.documents += "document" in found
         if "document" in found:
             self.names.add(str(found["document"].get("name")))
         if ("image" in found and self.images > MAX_IMAGES) or ("document" in found and self.documents > MAX_DOCUMENTS):
             (kind,) = found
-            self.report.add("B6", "placeholder", action=f"more than a request's {kind}s", at=placed, path=path)
-            return {"text": f"[{kind}: left out, a request holds only so many]"}
+            text = f"[{kind}: left out, a request holds only so many]"
+            reason = f"a request holds no more {kind}s"
+            return self._instead(placed, path, kind, text=text, loss="placeholder", reason=reason)
         return found
 
     def _answer(self, placed: Placed) -> list[Native]:

@@ -30,6 +30,7 @@ REASONING_KEYS: Final = ("reasoning_details", "reasoning_content", "reasoning")
 _READ_KEYS: Final = frozenset(
     {"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "audio", *REASONING_KEYS}
 )
+_MAY_BE_NULL: Final = ("refusal", "audio", "function_call", *REASONING_KEYS)
 _PLAIN_KEYS: Final = frozenset({"role", "content", "name", "tool_call_id"})
 _AUDIO: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 
@@ -81,7 +82,7 @@ def tell_other_answers(count: int, report: Report, *, path: str) -> None:
 def _extras(message: Mapping[str, Any], content: list[Block]) -> dict[str, Any]:
     """Return the keys without a neutral place."""
     extras = {key: value for key, value in message.items() if key not in _READ_KEYS}
-    extras |= {key: None for key in ("refusal", *REASONING_KEYS) if key in message and message[key] is None}
+    extras |= {key: None for key in _MAY_BE_NULL if key in message and message[key] is None}
     if content and "reasoning_details" in message and isinstance(message.get("reasoning"), str):
         extras["reasoning"] = message["reasoning"]
     if "content" not in message:

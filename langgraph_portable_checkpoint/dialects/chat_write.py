@@ -101,7 +101,7 @@ class ChatWriter:
         audio = next((block["file_id"] for block in kinds.get("audio", ()) if "file_id" in block), None)
         content = self._content(placed)
         omits = _kept(envelope).get("omits", ())
-        if content is not None or "content" not in omits or not calls:
+        if content is not None or "content" not in omits or not (calls or audio):
             needs_text = content is None and not (calls or refusals or audio)
             message["content"] = "" if needs_text else content
         if refusals:
@@ -205,7 +205,7 @@ class ChatWriter:
             if key in self.host.keys and key not in _NEUTRAL:
                 if key not in REASONING_KEYS or value is None or "reasoning_details" in message:
                     message[key] = value
-            elif value not in (None, [], "", {}):
+            elif value is not None:
                 self.lose("C5", "dropped", placed, key, action="the host knows no such key")
 
 

@@ -39,7 +39,8 @@ class ClaudeCode:
         Rule(id="CC2", text="lines of other types than the tree's are metadata", source=_SOURCE),
         Rule(
             id="CC3",
-            text="the conversation is the path from the root to the last leaf of the main chain",
+            text="the conversation is the path from the root to the last leaf of the main chain, without what "
+            "subagents and team members say on it",
             source=_SOURCE,
         ),
         Rule(id="CC4", text="a parent that is not in the file, or a circle, ends the path", source=_SOURCE),
@@ -69,7 +70,8 @@ class ClaudeCode:
         DeclaredLoss(
             rule="CC3",
             kind="dropped",
-            when="side conversations, abandoned branches, what a compaction replaced, a record whose uuid comes again",
+            when="side conversations, those of team members, abandoned branches, what a compaction replaced, a record "
+            "whose uuid comes again",
         ),
         DeclaredLoss(rule="CC4", kind="unresolved", when="the path's beginning is not in the file"),
         DeclaredLoss(rule="CC5", kind="dropped", when="records that no model said and no person typed"),

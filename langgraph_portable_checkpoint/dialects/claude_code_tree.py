@@ -102,7 +102,7 @@ def assemble(lines: Iterable[Line | BadLine]) -> Session:
         session.problems.append(f"line {records[0].line}: every record has a child, so parentUuid runs in a circle")
         return session
     chain = _walk(leaf, by_uuid, session)
-    placed = _with_parallel_parts(chain, records)
+    placed = _shown(_with_parallel_parts(chain, records))
     _note_left_out(records, {record.uuid for record in placed}, chain, session)
     session.steps = _steps(placed, session)
     return session
@@ -216,6 +216,12 @@ def _with_parallel_parts(chain: Sequence[Record], records: Sequence[Record]) -> 
             answered |= calls
             siblings[anchors[owners.pop()]].append(record)
     return [each for record in chain for each in (record, *siblings[record.uuid])]
+
+
+def _shown(placed: Sequence[Record]) -> list[Record]:
+    """Leave out what subagents and team members said in the main conversation; a file may be theirs altogether."""
+    shown = [record for record in placed if not record.hidden]
+    return shown if any(record.said for record in shown) else [*placed]
 
 
 def _note_left_out(records: Sequence[Record], placed: set[str], chain: Sequence[Record], session: Session) -> None:

@@ -27,10 +27,10 @@ CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
     "result_order": {"reordered": "results stand in another order than their calls"},
     "call_id": {"re-keyed": "a call's id does not fit, or is missing"},
     "repeated_call_id": {"re-keyed": "a call's id was used before"},
-    "tool_name": {"re-keyed": "a tool's name does not fit"},
+    "tool_name": {"re-keyed": "a tool's name does not fit, or is missing"},
     "message_name": {"re-keyed": "a message's name does not fit"},
     "speaker": {"dropped": "the name of a speaker, where messages cannot say who speaks"},
-    "result_name": {"dropped": "the name of a result, where it is not its call's"},
+    "result_name": {"dropped": "the name of a result, where it is not its call's, or came in the target's own form"},
     "message_keys": {"dropped": "what another API says of a message beside its content"},
     "role": {"downgraded": "a role that the target does not know becomes user"},
     "mid_system": {"downgraded": "a system message that does not lead becomes a user message with the same text"},
@@ -50,12 +50,13 @@ CONCERNS: Final[Mapping[str, Mapping[LossKind, str]]] = {
         "downgraded": 'the same as a text (server_tools="text")',
     },
     "non_standard": {
-        "dropped": "an assistant's block of unknown type that was written for another API",
+        "dropped": "an assistant's block of unknown type that was written for another API; any with "
+        'on_unsupported_part="drop"',
         "placeholder": "the same in user and tool messages",
         "downgraded": "a search result, or a document of texts and images, in another provider's form becomes its text",
     },
     "media": {
-        "placeholder": "a part that the target or the model does not take",
+        "placeholder": "a part that the target does not take, or the model does not read, as its profile says",
         "dropped": 'the same with on_unsupported_part="drop"',
         "unresolved": "a media reference whose bytes are not at hand, or bytes that cannot be decoded",
         "downgraded": "a plain-text document becomes text, audio its transcript",
@@ -119,7 +120,13 @@ SECOND_HISTORY: Final = DeclaredLoss(
     when="a payload holds another history beside the one that is read (a response beside its request, instructions or "
     "a list of another dialect): it stands in `settings` as it came",
 )
-IMPORT_LOSSES: Final = (UNKNOWN_PART, INVALID_ARGUMENTS, REPEATED_KEY, OTHER_ANSWERS, SECOND_HISTORY)
+PARTIAL: Final = DeclaredLoss(
+    rule="partial",
+    kind="unresolved",
+    when="a history is not whole: the provider keeps the rest of it (`previous_response_id`, `conversation`, `prompt`, "
+    "`item_reference`, `cachedContent`, `promptVariables`), or an answer failed or was cut off",
+)
+IMPORT_LOSSES: Final = (UNKNOWN_PART, INVALID_ARGUMENTS, REPEATED_KEY, OTHER_ANSWERS, SECOND_HISTORY, PARTIAL)
 """What any import of a provider's history may report."""
 
 

@@ -63,6 +63,10 @@ state has since lost: summarised, trimmed, removed. Which, and in which order:
 - A recovered message stands directly behind the one that it followed in the newest checkpoint that holds it. One that
   followed none stands at the beginning, but behind the system messages that lead the state. So what was put in the
   place of messages (a summary, a rewritten question) stands behind them.
+- Each recovered message carries `extras["recovered"]`. Exports to `langchain` (within
+  `additional_kwargs`), `otel` (`portable_checkpoint.extras`) and `agent-checkpoint` (`_meta.recovered`) keep that mark,
+  and importing them reads it again. Messages that are sent to a provider have no place for it: there it is left out,
+  which is no loss, since the model would not read it.
 - Messages without an id are the same if they say the same. All are of the one channel that holds the conversation now.
 - A summary (LangChain's `lc_source`, and how logs of agents mark theirs) stays wherever something that it stands for
   may be missing. It is left out, which the report says, where its step did nothing but put it in the place of messages,

@@ -23,6 +23,7 @@ from .concerns import UNREAD_MEDIUM
 from .history_keys import settings_of
 from .jsonl import mend_surrogates
 from .normalise import normalise, nothing_left
+from .partial_histories import tell_partial
 from .read_types import check_types
 from .registry import get_dialect, recognise
 from .report import Export, Imported, Placed, Report
@@ -154,6 +155,7 @@ def import_messages(
     tell_unknown(value, envelopes, dialect.name, kinds=kinds, report=report)
     if "invalid_tool_call" in kinds and dialect.name not in _KNOW_INVALID_CALLS:
         tell_invalid(envelopes, report)
+    tell_partial(value, envelopes, dialect.name, report)
     settings = settings_of(value, dialect.name, report)
     return Imported(
         envelopes=envelopes,

@@ -88,6 +88,7 @@ class Google:
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
         DeclaredLoss(rule="G6", kind="merged", when="consecutive model messages, the later of which calls a function"),
+        DeclaredLoss(rule="G7", kind="merged", when="contents that each hold some of a step's responses"),
         DeclaredLoss(rule="G8", kind="unresolved", when="a function response that matches no call (import)"),
         DeclaredLoss(
             rule="G8",

@@ -34,8 +34,9 @@ from .google_parts import (
 from .google_read import API, NAME
 from .google_sources import SOURCES
 from .lint.google import PART_FIELDS, check_part
-from .media_parts import placeholder
+from .media_parts import placeholder, unsupported
 from .models import model_family
+from .native_parts import kind_of
 from .normalise import OPENING
 from .plain_values import plain_or_told
 from .reasoning import origin_of
@@ -119,14 +120,16 @@ class Writer:
     def _belongs(self, placed: Placed, previous: Placed) -> bool:
         """Tell whether a message goes into the content before it: results of one step (G7), or what came joined."""
         role, before = placed.envelope["role"], previous.envelope["role"]
+        joined = bool((placed.envelope.get("extras") or {}).get("joined"))
         if role == "tool" and before == "tool":
+            if not joined and (placed.envelope.get("origin") or {}).get("api") == API:
+                self.report.add("G7", "merged", action="joined the responses of one step", at=placed)
             return True
         if role == "assistant" and before == "assistant":
             if self._is_native(placed) and self._is_native(previous) and not self._calls(placed):
                 return False
             self.report.add("G6", "merged", action="joined consecutive model messages", at=placed)
             return True
-        joined = bool((placed.envelope.get("extras") or {}).get("joined"))
         return joined and {role, before} <= {"user", "tool"}
 
     def _is_native(self, placed: Placed) -> bool:
@@ -201,10 +204,14 @@ class Writer:
         if plain is not None:
             return plain
         part = block.get("value") if block["type"] == "non_standard" else native_part(block)
+        unknown = part is None or not is_part(part) or (block["type"] == "non_standard" and not _is_sound(part, placed))
+        if unknown and block["type"] in _UNSUPPORTED and self.options.on_unsupported_part == "raise":
+            what = kind_of(block.get("value")) if block["type"] == "non_standard" else block["type"]
+            raise unsupported(placed, path, what, "Gemini refuses it")
         if part is None and block["type"] in MEDIA_PARTS:
             self.report.add("G14", "unresolved", action="a text stands in for a part", at=placed, path=path)
             return {"text": placeholder(block)["text"]}
-        if part is None or not is_part(part) or (block["type"] == "non_standard" and not _is_sound(part, placed)):
+        if unknown:
             self.report.add("G4", "dropped", action=f"left out a {block['type']} block", at=placed, path=path)
             return None
         part = dict(cast(Part, part))
@@ -325,6 +332,8 @@ class Writer:
         return self.names.get(envelope.get("tool_call_id") or "") or envelope.get("name") or "tool"
 
 
+_UNSUPPORTED: Final = MEDIA_PARTS | {"non_standard"}
+"""Blocks that `on_unsupported_part` is about."""
 _READ_WHOLE: Final = ("text", "tool_call")
 """Blocks that were read of all that their part holds."""
 

@@ -46,7 +46,7 @@ CLASSES: Final[Mapping[str, str]] = {
 }
 _KNOWN: Final = frozenset({*CLASSES.values()})
 _SOURCE: Final = "langchain-core 1.8"
-_CONCERNS: Final = {"media": "L1", "broken_text": "L1"}
+_CONCERNS: Final = {"media": "L1", "broken_text": "L1", "tool_name": "L1"}
 
 
 class LangChain:
@@ -233,6 +233,8 @@ def _fields(native: Mapping[str, Any], name: str) -> dict[str, Any]:
     for key, wanted in _CALL_KEYS.items():
         if isinstance(fields.get(key), list):
             fields[key] = [_call(call, wanted) for call in fields[key]]
+        elif fields.get(key) is not None:
+            raise TypeError(f"{key} is no list")
     return fields
 
 

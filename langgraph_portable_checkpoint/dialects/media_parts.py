@@ -15,6 +15,7 @@ from ..errors import UnsupportedPartError
 from .base import ExportOptions, MediaRule, MediaSource, Target, without_raw
 from .beside import MEDIA_PARTS, UNSAID, unsaid
 from .media_facts import settled, text_of_file, uploader_of, without_parameters
+from .models import URL_INPUTS, fetches_no_url, lacking_input
 from .report import LossKind, Placed, Report
 
 _SOURCES: Final[tuple[tuple[str, MediaSource], ...]] = (
@@ -125,10 +126,13 @@ class MediaFitter:
         """Return why a target cannot take a block, "" if it can."""
         role = placed.envelope["role"]
         if rule is None:
-            return f"{self.target.dialect} takes no {block['type']} in {role} messages"
+            lacking = lacking_input(self.options.model, role, block["type"])
+            return _denied(lacking) if lacking else f"{self.target.dialect} takes no {block['type']} in {role} messages"
         if "text" in block:
             return ""
         sources = [source for key, source in _SOURCES if block.get(key) is not None and source in rule.sources]
+        if not sources and block.get("url") and fetches_no_url(self.options.model, block["type"]):
+            return _denied(URL_INPUTS)
         if not sources:
             return f"{self.target.dialect} takes {block['type']} only as {', '.join(sorted(rule.sources))}"
         if sources == ["file_id"] and uploader_of(block, placed.envelope) not in self.target.providers:
@@ -172,10 +176,7 @@ class MediaFitter:
         what = block.get("mime_type") or block["type"]
         policy = self.options.on_unsupported_part
         if policy == "raise":
-            raise UnsupportedPartError(
-                f"message {placed.index}, {path}: {what} cannot be exported: {reason}. "
-                'Choose another model, or on_unsupported_part="placeholder".'
-            )
+            raise unsupported(placed, path, what, reason)
         dropped = policy == "drop"
         self.report.add(
             self.target.rule("media"),
@@ -186,6 +187,18 @@ class MediaFitter:
             detail=f"{what}: {reason}",
         )
         return [] if dropped else [placeholder(block)]
+
+
+def unsupported(placed: Placed, path: str, what: str, reason: str) -> UnsupportedPartError:
+    """Return the error of a part that the target cannot take, under `on_unsupported_part="raise"`."""
+    return UnsupportedPartError(
+        f"message {placed.index}, {path}: {what} cannot be exported: {reason}. "
+        'Choose another model, or on_unsupported_part="placeholder".'
+    )
+
+
+def _denied(field: str) -> str:
+    return f"the model's profile says {field}: False"
 
 
 def _with_type(block: Block) -> Block:

@@ -36,6 +36,8 @@ def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) 
     extras = {key: value for key, value in message.items() if key not in _READ_KEYS}
     if "content" not in message:
         extras["omits"] = ["content"]
+    elif message.get("tool_calls") and message["content"] in (None, ""):
+        extras["content"] = message["content"]
     if "tool_calls" in message and not message["tool_calls"]:
         extras["tool_calls"] = message["tool_calls"]
     if extras:

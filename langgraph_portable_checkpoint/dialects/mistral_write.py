@@ -46,12 +46,10 @@ class MistralWriter:
         kept = _kept(envelope) if "extras" in envelope else _NOTHING_KEPT
         known = text_and_calls(envelope, foreign=is_foreign(envelope, API))
         content, calls = known or (self._content(placed), _calls_of(envelope))
-        if role != "assistant":
+        if content is not None or role != "assistant":
             message["content"] = "" if content is None else content
-        elif content is not None:
-            message["content"] = content
-        elif "content" not in kept.get("omits", ("content",)):
-            message["content"] = ""
+        else:
+            message |= _no_content(kept, called=bool(calls))
         if calls:
             message["tool_calls"] = [self._call(block, placed) for block in calls]
         if role == "tool":
@@ -61,7 +59,7 @@ class MistralWriter:
         if kept is not _NOTHING_KEPT:
             own = _MESSAGE_KEYS if role == "assistant" else _MESSAGE_KEYS - {"prefix"}
             message |= {key: kept[key] for key in kept if key in own and key not in message}
-            for key in kept.keys() - own - message.keys() - {"omits"}:
+            for key in kept.keys() - own - message.keys() - {"omits", "content"}:
                 self.lose("dropped", placed, key, action="messages have no such key")
         return message
 
@@ -108,6 +106,13 @@ def _kept(envelope: MessageEnvelope) -> Mapping[str, Any]:
     extras = envelope.get("extras")
     kept = extras.get(NAME) if extras else None
     return kept if kept and isinstance(kept, Mapping) else _NOTHING_KEPT
+
+
+def _no_content(kept: Mapping[str, Any], *, called: bool) -> dict[str, Any]:
+    """Spell that an assistant says nothing: as it came, where there are calls."""
+    if called and "content" in kept:
+        return {"content": None if kept["content"] is None else ""}
+    return {} if "content" in kept.get("omits", ("content",)) else {"content": ""}
 
 
 def _calls_of(envelope: MessageEnvelope) -> list[Block]:

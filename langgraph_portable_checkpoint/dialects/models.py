@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -59,6 +60,7 @@ _REMARK: Final = re.compile(r"\s*\([^)]*\)")
 
 _INPUTS: Final = {"image": "image_inputs", "audio": "audio_inputs", "video": "video_inputs", "file": "pdf_inputs"}
 _TOOL_INPUTS: Final = {"image": "image_tool_message", "file": "pdf_tool_message"}
+URL_INPUTS: Final = "image_url_inputs"
 
 
 def narrow_media(
@@ -70,13 +72,31 @@ def narrow_media(
         table: Rules by (role, block type).
         model: A model's name, a ModelProfile, or None.
 
-    Source: langchain_core.language_models.ModelProfile (1.8): image_inputs, audio_inputs, ..., *_tool_message.
+    Source: langchain_core.language_models.ModelProfile (1.8): image_inputs, image_url_inputs, ..., *_tool_message.
     """
     if not isinstance(model, Mapping):
         return dict(table)
-    return {key: rule for key, rule in table.items() if _takes(model, *key)}
+    return {key: _narrowed(rule, model, key[1]) for key, rule in table.items() if not lacking_input(model, *key)}
 
 
-def _takes(profile: Mapping[str, Any], role: str, block_type: str) -> bool:
-    fields = [_INPUTS.get(block_type)] + ([_TOOL_INPUTS.get(block_type)] if role == "tool" else [])
-    return all(profile.get(field) is not False for field in fields if field)
+def lacking_input(model: str | Mapping[str, Any] | None, role: str, block_type: str) -> str:
+    """Name the field of a ModelProfile that says that the model reads no such media there; "" if none does.
+
+    >>> lacking_input({"image_inputs": False}, "user", "image")
+    'image_inputs'
+    """
+    asked = [_INPUTS.get(block_type), _TOOL_INPUTS.get(block_type) if role == "tool" else None]
+    return next((field for field in asked if field and _denies(model, field)), "")
+
+
+def fetches_no_url(model: str | Mapping[str, Any] | None, block_type: str) -> bool:
+    """True if a ModelProfile says that the model reads such media only from bytes."""
+    return block_type == "image" and _denies(model, URL_INPUTS)
+
+
+def _denies(model: str | Mapping[str, Any] | None, field: str) -> bool:
+    return isinstance(model, Mapping) and model.get(field) is False
+
+
+def _narrowed(rule: MediaRule, model: Mapping[str, Any], block_type: str) -> MediaRule:
+    return replace(rule, sources=rule.sources - {"url"}) if fetches_no_url(model, block_type) else rule

@@ -48,12 +48,15 @@ def name_messages(conversation: list[Placed], parts: Parts) -> list[Placed]:
 
 
 def _of_tool(placed: Placed, parts: Parts, _: NameMap, asked: Mapping[Any, Any]) -> Placed:
-    """Fit the name of a result's tool; where results have none, the one that its call has is no loss."""
-    envelope = placed.envelope
+    """Fit the name of a result's tool; where results have none, the one that its call has is no loss, save where the
+    history had it in the target's own form.
+    """
+    envelope, target = placed.envelope, parts.target
     name = envelope.get("name") or ""
     new = parts.names.assign(name)
-    if not parts.target.result_names and asked.get(envelope.get("tool_call_id"), new) != new:
-        action = "left out a name that its call has not"
+    own = target.tells_result_names and (envelope.get("origin") or {}).get("api") == target.api
+    if not target.result_names and (own or asked.get(envelope.get("tool_call_id"), new) != new):
+        action = "left out the name of a result" if own else "left out a name that its call has not"
         parts.lose("result_name", "dropped", placed, "name", action=action, detail=name)
     return placed if new == name else placed.having({**envelope, "name": new})
 

@@ -26,6 +26,8 @@ from .responses_read import answer_blocks
 
 MARKERS: Final = frozenset({"cachePoint"})
 """Kinds that only steer the provider: nothing stands in for them elsewhere."""
+ITEM_REFERENCE: Final = "item_reference"
+"""What stands for an item of anyone's that the provider keeps: nobody said it."""
 CONTENT_DOCUMENT: Final = "document.content"
 """An Anthropic document that holds texts and images inside."""
 _PARTS: Final = ("text", "image")

@@ -114,6 +114,7 @@ class OpenAIChat:
             tools=host.tools,
             tool_name=CHAT_NAME,
             result_names=host.tool_names,
+            tells_result_names=not host.tool_names,
             message_name=SPEAKER if "name" in host.keys else None,
             tool_status=False,
             invalid_arguments=not host.strict_arguments,

@@ -110,8 +110,9 @@ class OpenAIResponses:
         DeclaredLoss(
             rule="R7", kind="dropped", when="citations and parts of unknown type, save in an answer with its own id"
         ),
-        DeclaredLoss(rule="R7", kind="downgraded", when="a refusal of a message without its own id"),
+        DeclaredLoss(rule="R7", kind="downgraded", when="a part of a message without its own id"),
         DeclaredLoss(rule="R7", kind="merged", when="text parts of a message without its own id"),
+        DeclaredLoss(rule="R12", kind="synthesized", when="the detail of an image that came without one"),
         DeclaredLoss(rule="R12", kind="dropped", when="what a part or call says beside its content"),
         DeclaredLoss(rule="R12", kind="downgraded", when="a text longer than a request may hold; bytes in arguments"),
     )

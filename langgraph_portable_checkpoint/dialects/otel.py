@@ -17,14 +17,14 @@ from ..envelope.model import Block, MessageEnvelope
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
 from .lint.otel import RULES, lint_otel
 from .otel_read import API, LISTS, NAME, READERS, messages, read_message
-from .otel_write import PREFIX, write_message, write_part
+from .otel_write import PREFIX, is_part, write_message, write_part
 from .plain_values import is_everyday, plain_or_told
 from .problems import Problems
 from .raw_facts import untold
 from .report import Placed, Report
 from .responses_items import API as RESPONSES
 
-_CONCERNS: Final = {"media": "O3", "broken_text": "O3"}
+_CONCERNS: Final = {"media": "O3", "broken_text": "O3", "tool_name": "O3"}
 
 
 class OTel:
@@ -60,6 +60,7 @@ class OTel:
         DeclaredLoss(
             rule="O3", kind="dropped", when="what only a provider's own form of a part says: a hint, an inner id"
         ),
+        DeclaredLoss(rule="O3", kind="unresolved", when="a call without a name (import)"),
         DeclaredLoss(
             rule="O4", kind="unresolved", when="a key of a message that the conventions do not know; it stays"
         ),
@@ -99,6 +100,7 @@ class OTel:
         for path, message in messages(payload, problems):
             found += read_message(message, path, options, problems)
         problems.raise_if_any()
+        _tell_nameless(found, report)
         return found
 
     def recognises(self, payload: Any) -> float:
@@ -109,8 +111,7 @@ class OTel:
         if not isinstance(messages, list) or not messages or not all(isinstance(one, Mapping) for one in messages):
             return 0.0
         parts = [part for one in messages if isinstance(one.get("parts"), list) for part in one["parts"]]
-        typed = [isinstance(part, Mapping) and str(part.get("type")) in READERS for part in parts]
-        return 0.9 if typed and all(typed) else 0.0
+        return 0.9 if parts and all(is_part(part) or _is_withheld(part) for part in parts) else 0.0
 
     def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
         """Check messages against the published schema."""
@@ -125,6 +126,25 @@ def _tell_unknown_keys(placed: Placed, report: Report) -> None:
         if "." not in key and key != "finish_reason":
             action = "kept a key that the conventions do not know"
             report.add("O4", "unresolved", action=action, at=placed, path=key)
+
+
+def _is_withheld(part: Any) -> bool:
+    """True for a part that instrumentation wrote without its content."""
+    return isinstance(part, Mapping) and part.keys() == {"type"} and str(part["type"]) in READERS
+
+
+def _tell_nameless(envelopes: Sequence[MessageEnvelope], report: Report) -> None:
+    """Tell of calls without the name that they need (O3)."""
+    for index, envelope in enumerate(envelopes):
+        for at, block in enumerate(envelope["content"]):
+            if block["type"] in _NAMED and not block.get("name"):
+                placed = Placed(envelope, index)
+                report.add(
+                    "O3", "unresolved", action="kept a call without a name", at=placed, path=f"content[{at}].name"
+                )
+
+
+_NAMED: Final = ("tool_call", "invalid_tool_call", "server_tool_call")
 
 
 def _stays_here(block: Block, envelope: MessageEnvelope) -> bool:

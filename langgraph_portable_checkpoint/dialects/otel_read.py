@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from ..envelope.model import ENVELOPE_VERSION, ROLES, Block, MessageEnvelope, Origin
 from .base import ImportOptions
-from .otel_write import MESSAGE_KEYS, MODALITY, PREFIX
+from .otel_write import MESSAGE_KEYS, MODALITY, PREFIX, is_part
 from .problems import Problems
 
 NAME: Final = "otel"
@@ -171,9 +171,7 @@ def _read_answer(
 def _answer_blocks(response: Any) -> list[Block]:
     if isinstance(response, str):
         return [{"type": "text", "text": response}]
-    if isinstance(response, list) and all(
-        isinstance(one, (dict, Mapping)) and str(one.get("type")) in READERS for one in response
-    ):
+    if isinstance(response, list) and all(map(is_part, response)):
         return [_read_part(part) for part in response]
     if response is None:
         return []
@@ -184,7 +182,7 @@ def _read_part(part: Mapping[str, Any]) -> Block:
     reader = READERS.get(str(part.get("type")))
     block = reader(part) if reader else None
     if block is None:
-        return {"type": "non_standard", "value": dict(part)}
+        return {"type": "non_standard", "value": dict(part), "raw": dict(part), "origin": {"api": API}}
     kept = {
         key.removeprefix(PREFIX): value
         for key, value in part.items()

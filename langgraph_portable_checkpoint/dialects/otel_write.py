@@ -31,7 +31,27 @@ _EXTRAS: Final = PREFIX + "extras"
 _IMPLIED: Final = ((PREFIX + "origin", {"api": "otel"}), (PREFIX + "status", "success"))
 """What reading takes for granted where nothing is said."""
 _UNTOLD: Final = ("type", "raw")
+_NEEDS: Final = {
+    "text": "content",
+    "reasoning": "content",
+    "thinking": "content",
+    "blob": "content",
+    "uri": "uri",
+    "file": "file_id",
+}
+"""Types of parts that are none without a text under this key."""
+_OTHERS: Final = frozenset(
+    {"tool_call", "tool_call_response", "server_tool_call", "server_tool_call_response", "compaction"}
+)
 Part = dict[str, Any]
+
+
+def is_part(value: Any) -> bool:
+    """True for what the conventions call a part: other forms of messages have parts with the same types."""
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    if not isinstance(kind, str):
+        return False
+    return kind in _OTHERS or (kind in _NEEDS and isinstance(value.get(_NEEDS[kind]), str))
 
 
 def write_message(envelope: MessageEnvelope) -> dict[str, Any]:
@@ -83,7 +103,7 @@ def _is_spelled_json(block: Block) -> bool:
     if block["type"] != "text" or not isinstance(extras, Mapping) or extras.keys() != {"json"}:
         return False
     value = extras["json"]
-    listed = isinstance(value, list) and not all(isinstance(one, Mapping) for one in value)  # else it may be parts
+    listed = isinstance(value, list) and not all(map(is_part, value))
     plain = listed or isinstance(value, (Mapping, int, float))
     return (
         plain
@@ -93,7 +113,9 @@ def _is_spelled_json(block: Block) -> bool:
 
 
 def write_part(block: Block) -> Part:
-    """Spell one block as a part."""
+    """Spell one block as a part; one that this dialect could not read stands as it came."""
+    if block["type"] == "non_standard" and "raw" in block and block.get("origin", {}).get("api") == NAME:
+        return dict(block["raw"])
     writer = _WRITERS.get(block["type"], _write_other)
     part, used = writer(block)
     rest = {

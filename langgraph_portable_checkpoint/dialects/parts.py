@@ -18,8 +18,8 @@ from .beside import MEDIA_PARTS, says_more
 from .ids import NameMap
 from .jsonl import mend_surrogates
 from .links import CALL_TYPES
-from .media_parts import MediaFitter, placeholder
-from .native_parts import CONTENT_DOCUMENT, MARKERS, kind_of, neutral_form, told_data, told_text
+from .media_parts import MediaFitter, placeholder, unsupported
+from .native_parts import CONTENT_DOCUMENT, ITEM_REFERENCE, MARKERS, kind_of, neutral_form, told_data, told_text
 from .pairing import with_content
 from .plain_values import is_everyday, told_as_text
 from .reasoning import Replay, open_texts, origin_of
@@ -291,7 +291,9 @@ class Parts:
         return self.text({"type": "text", "text": text}, placed, path)
 
     def _unknown(self, kind: str, placed: Placed, path: str) -> list[Block]:
-        said = placed.envelope["role"] in ("user", "tool") and kind not in MARKERS
+        if self.options.on_unsupported_part == "raise" and kind not in MARKERS:
+            raise unsupported(placed, path, f"a part of unknown type ({kind})", "the target has no form for it")
+        said = placed.envelope["role"] in ("user", "tool") and kind not in MARKERS | {ITEM_REFERENCE}
         stands = said and self.options.on_unsupported_part != "drop"
         self.replay.broken = self.replay.broken or said
         self.lose(

@@ -237,6 +237,8 @@ class ResponsesWriter:
             self.lose("R7", "downgraded", placed, action="a refusal became text")
         if len(blocks) > 1:
             self.lose("R7", "merged", placed, action="text parts became one text")
+        elif blocks[0]["type"] == "text" and self._is_own(blocks[0], placed.envelope) and native_form(blocks[0]):
+            self.lose("R7", "downgraded", placed, action="a part of a message without its own id became its text")
         for block in blocks:
             self._tell_unsaid(block, placed, *(("phase",) if block is blocks[0] else ()))
         if any(block["type"] == "non_standard" for block in blocks):
@@ -280,8 +282,10 @@ class ResponsesWriter:
             self._tell_unsaid(block, placed)
         if raw is None:
             return {**PARTS[block["type"]](block), **hints_of(block)}
-        bare = raw.get("type") == "input_image" and "detail" not in raw and placed.envelope["role"] != "tool"
-        return {**raw, "detail": "auto"} if bare else raw
+        if raw.get("type") != "input_image" or "detail" in raw or placed.envelope["role"] == "tool":
+            return raw
+        self.lose("R12", "synthesized", placed, action="an image got the detail that it must have", detail="auto")
+        return {**raw, "detail": "auto"}
 
     def _follow_reasoning(self) -> None:
         """Drop reasoning that no item of the model follows directly (R1)."""

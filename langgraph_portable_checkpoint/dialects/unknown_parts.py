@@ -17,9 +17,9 @@ from .native_parts import CONTENT_DOCUMENT, kind_of
 from .report import Placed, Report
 from .responses_items import USER_ITEMS
 
-_TYPED: Final = frozenset({"openai-responses", "openai-chat", "anthropic", "mistral"})
 _KEYED: Final = frozenset({"google", "bedrock"})
-"""Dialects whose parts say what they are by `type`, and those whose parts do so by a key of their own."""
+"""Dialects whose parts say what they are by a key of their own; those of others do so by `type`."""
+_OTEL: Final = "otel"
 _KEPT: Final[Mapping[str, frozenset[str]]] = {
     "openai-responses": USER_ITEMS
     | {"compaction", "context_compaction", "mcp_list_tools", "mcp_approval_request", "program_output"},
@@ -36,6 +36,7 @@ _FOREIGN_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "openai-responses": ("parts", "tool_calls"),
     "bedrock": ("parts", "tool_calls"),
     "google": ("tool_calls",),
+    "otel": (),
 }
 """Keys of messages that hold content in other dialects."""
 _WORDS: Final = frozenset(
@@ -70,7 +71,7 @@ def tell_unknown(
     Raises:
         MalformedHistoryError: The payload is of another dialect.
     """
-    own = dialect in _TYPED or dialect in _KEYED
+    own = dialect in _FOREIGN_KEYS
     unknown = [*_foreign_keys(payload, dialect)] if own else []
     if "non_standard" in kinds:
         unknown += _parts(envelopes, dialect if own else "")
@@ -88,7 +89,7 @@ def tell_unknown(
 def _parts(envelopes: Sequence[MessageEnvelope], dialect: str) -> Iterator[_Unknown]:
     for index, envelope in enumerate(envelopes):
         for at, block in enumerate(envelope["content"]):
-            if block["type"] != "non_standard":
+            if block["type"] != "non_standard" or (dialect == _OTEL and "raw" not in block):
                 continue
             kind = kind_of(block.get("value"))
             known = dialect or _of_origin(block, envelope)
@@ -108,6 +109,9 @@ def _of_origin(block: Block, envelope: MessageEnvelope) -> str:
 def _is_foreign(block: Block, dialect: str) -> bool:
     value = block.get("value")
     kind = value.get("type") if isinstance(value, (dict, Mapping)) else None
+    if dialect == _OTEL and isinstance(value, (dict, Mapping)):
+        said = any(value[key] is not None for key in value if key != "type")
+        return said and (kind in _WORDS or kind == "text")
     return kind is not None if dialect in _KEYED else not isinstance(kind, str) or kind in _WORDS
 
 

@@ -352,11 +352,18 @@ def _version(envelope: MessageEnvelope, content: _Content) -> dict[str, Any]:
 
 
 def _usage(usage: Any) -> Any:
-    whole = isinstance(usage, dict) and all(type(usage.get(key)) is int for key in _COUNTS)
-    return usage if whole else None
+    """Return what of a usage LangChain's message takes; the overlay keeps the rest."""
+    if not isinstance(usage, dict) or not all(type(usage.get(key)) is int for key in _COUNTS):
+        return None
+    return {key: value for key, value in usage.items() if key not in _DETAILS or _are_counts(value)}
+
+
+def _are_counts(details: Any) -> bool:
+    return isinstance(details, dict) and all(type(count) is int for count in details.values())
 
 
 _COUNTS: Final = {"input_tokens", "output_tokens", "total_tokens"}
+_DETAILS: Final = {"input_token_details", "output_token_details"}
 
 
 def _write_tool(envelope: MessageEnvelope, content: _Content) -> BaseMessage:

@@ -141,6 +141,16 @@ def test_a_dangling_call_is_never_written() -> None:
     assert [line["role"] for line in payload["lines"]] == ["user", "assistant", "tool", "assistant"]
 
 
+def test_keys_that_the_format_does_not_know_go_back_as_they_came() -> None:
+    line = {"role": "user", "content": "hi", "tool_calls": None, "tool_results": None, "provider": "openai"}
+    origin = {"provider": "openai", "api": "chat", "model": "m"}
+    line |= {"model": "m", "ts": "2026", "_meta": {"source": "a", "recovered": True, "origin": origin}, "own": {"x": 1}}
+    imported = import_messages({"lines": [line]}, "agent-checkpoint")
+    assert imported.envelopes[0]["extras"]["recovered"] is True
+    for messages in (imported.envelopes, imported.messages):
+        assert export_messages(messages, "agent-checkpoint").payload == {"lines": [line]}
+
+
 def test_merged_checkpoints_keep_their_provenance(tmp_path: Path) -> None:
     paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "c.jsonl"]
     write_jsonl(paths[0], export(DIALECT, read_as(OpenAIChat(), TRANSCRIPT))[0]["lines"])

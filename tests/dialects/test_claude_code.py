@@ -220,6 +220,18 @@ def test_what_no_person_typed_and_no_model_said_is_marked_or_left_out() -> None:
     assert [(loss.rule, loss.kind) for loss in losses] == [("CC5", "dropped")]
 
 
+@pytest.mark.parametrize(
+    ("mark", "why"),
+    [({"teamName": "T"}, "a team member's conversation"), ({"isSidechain": True}, "a subagent's side conversation")],
+)
+def test_what_others_say_at_the_end_of_the_main_conversation_is_left_out_and_told(mark: Any, why: str) -> None:
+    lines = [said("a", None, "go"), answered("b", "a", "m1", text("x"))]
+    lines += [said("c", "b", "to the team", **mark), answered("d", "c", "m2", text("from it"), **mark)]
+    envelopes, losses = read(lines)
+    assert shape(envelopes) == shape(read(lines[:2])[0])
+    assert [(loss.rule, loss.kind, loss.path, loss.detail) for loss in losses] == [("CC3", "dropped", "line 3", why)]
+
+
 def test_a_subagents_own_file_is_its_conversation() -> None:
     envelopes, losses = read(
         [said("u", None, "task", isSidechain=True), answered("a", "u", "m", text("done"), isSidechain=True)]

@@ -169,7 +169,13 @@ OWN_CASES: dict[tuple[str, str, str], Case] = {
     ("openai-responses", "R7", "downgraded"): Case((user("hi"), assistant({"type": "refusal", "refusal": "no"}))),
     ("openai-responses", "R7", "merged"): Case((user("hi"), assistant("one", "two"))),
     ("openai-responses", "R12", "downgraded"): Case((user("x" * (MAX_TEXT + 1)),)),
+    ("openai-responses", "R12", "synthesized"): Case(
+        (message("user", {**image(), "raw": {"type": "input_image", "image_url": "https://a.b/c"}}, origin=RESPONSES),)
+    ),
     ("openai-responses", "R12", "dropped"): Case((user(text("hi", cache_hint={"type": "ephemeral"}), "x"),)),
+    ("anthropic", "A8", "merged"): Case(
+        (user("hi"), assistant(call("a"), call("b")), result("a", origin=CLAUDE), result("b", origin=CLAUDE))
+    ),
     ("anthropic", "A13", "dropped"): Case((user("hi"), assistant(CITED))),
     ("anthropic", "A16", "dropped"): Case((user(text("hi", cache_hint={"type": "default"})),)),
     ("anthropic", "A18", "dropped"): Case(

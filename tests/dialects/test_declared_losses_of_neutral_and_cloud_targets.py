@@ -31,6 +31,13 @@ STEP = (user("hi"), assistant(call("c1"), origin=CLAUDE), result("c1"))
 
 EXPORTS: dict[tuple[str, str, str], Case] = {
     ("google", "G6", "merged"): Case((user("hi"), assistant("I look"), assistant(call("c1")), result("c1"))),
+    ("google", "G7", "merged"): Case(
+        (
+            user("hi"),
+            assistant(call("a"), call("b")),
+            *(message("tool", "1", tool_call_id=name, origin=GEMINI_2) for name in "ab"),
+        )
+    ),
     ("google", "G10", "synthesized"): Case(STEP),
     ("google", "G10", "downgraded"): Case(STEP, {"missing_signature": "text"}),
     ("google", "G10", "dropped"): Case(
@@ -85,6 +92,10 @@ FITTED: dict[tuple[str, str, str], Case] = {
     ("google", "repeated_call_id", "re-keyed"): Case(
         (user("hi"), assistant(call("a"), call("a")), result("a"), result("a"))
     ),
+    **{
+        (name, "tool_name", "re-keyed"): Case((user("hi"), assistant({"type": "tool_call", "id": "c", "args": {}})))
+        for name in ("otel", "langchain")
+    },
     ("google", "media", "placeholder"): Case((user({"type": "image", "url": "ftp://example.com/a.png"}),)),
     ("bedrock", "tool_media", "moved"): Case(
         (*STEP[:2], result("c1", {"type": "audio", "mime_type": "audio/mpeg", "base64": "AAAA"}))
@@ -103,6 +114,7 @@ IMPORTS: dict[tuple[str, str, str], Any] = {
     ("google", "G1", "dropped"): [{"role": "user", "parts": [{"text": "q"}]}, {"role": "model"}],
     ("bedrock", "B9", "unresolved"): [{"role": "user", "content": [{"toolResult": {"content": []}}]}],
     ("agent-checkpoint", "AC1", "downgraded"): LINE + ', "ts": "a", "ts": "b"}',
+    ("otel", "O3", "unresolved"): [{"role": "assistant", "parts": [{"type": "tool_call", "id": "c"}]}],
     ("langchain", "L2", "dropped"): [{"type": "human", "content": "q"}, {"type": "remove", "data": {"id": "x"}}],
     ("langchain", "L3", "merged"): [{"type": "AIMessageChunk", "content": part, "id": "a"} for part in ("Hel", "lo")],
     ("claude-code", "CC1", "dropped"): SAID + "\n{",

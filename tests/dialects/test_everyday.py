@@ -132,7 +132,8 @@ class Everything(normalise.Traits):
     @classmethod
     def of(cls, conversation: Any) -> normalise.Traits:
         roles = frozenset({"user", "assistant", "tool", "system", "other"})
-        return normalise.Traits(roles, frozenset({"tool_call", "image"}), frozenset({"name", "status"}))
+        types = frozenset({"tool_call", "image", "reasoning", "server_tool_call"})
+        return normalise.Traits(roles, types, frozenset({"name", "status", "extras"}))
 
 
 def without_first_rows(patch: pytest.MonkeyPatch) -> None:

@@ -125,6 +125,7 @@ def test_a_command_to_remove_is_no_message() -> None:
         ([{"lc": 1, "type": "constructor", "id": ["os", "system"], "kwargs": {}}], "[0]"),
         ([{"type": "tool", "content": "x"}], "[0]"),
         ([{"type": "ai", "content": "x", "usage_metadata": 3}], "[0]"),
+        ([{"type": "human", "content": "x", "tool_calls": 1.5}], "[0]"),
     ],
 )
 def test_what_is_no_message_is_refused_with_its_place(payload: Any, where: str) -> None:

@@ -110,6 +110,24 @@ def test_a_model_profile_narrows_what_is_sent() -> None:
     assert parts("anthropic", image(), model={"image_inputs": True}) == [SHAPES["anthropic"]]
 
 
+def test_a_loss_names_what_the_profile_lacks() -> None:
+    for profile, word in (({"image_inputs": False}, "image_inputs"), ({"image_url_inputs": False}, "image_url_inputs")):
+        (loss,) = export_messages([user("x", image(url="https://a.b/c.png"))], "anthropic", model=profile).report
+        assert loss.detail == f"image/png: the model's profile says {word}: False"
+    (loss,) = export_messages(
+        [user("x", {**image(), "type": "video"})], "anthropic", model={"video_inputs": True}
+    ).report
+    assert loss.detail == "image/png: anthropic takes no video in user messages"
+
+
+@pytest.mark.parametrize("dialect", SHAPES)
+def test_a_model_that_fetches_no_pictures_gets_those_at_hand(dialect: str) -> None:
+    profile = {"image_inputs": True, "image_url_inputs": False}
+    assert parts(dialect, image(url="https://a.b/c.png"), model=profile)[0]["text"] == "[image/png: not available here]"
+    assert parts(dialect, {"type": "image", "url": DATA_URL}, model=profile) == [SHAPES[dialect]]
+    assert parts(dialect, {**image(base64=PNG), "url": "https://a.b/c.png"}, model=profile) == [SHAPES[dialect]]
+
+
 def tool_step(*content: Any) -> list[Any]:
     return [user("hi"), assistant(call("a"), call("b")), result("a", *content), result("b", "B"), assistant("ok")]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from langgraph_portable_checkpoint import export_messages, import_messages
 from langgraph_portable_checkpoint.dialects.base import ExportOptions, ImportOptions
@@ -17,8 +17,9 @@ from langgraph_portable_checkpoint.dialects.google import Google
 from langgraph_portable_checkpoint.dialects.lint.otel import RULES, lint_otel
 from langgraph_portable_checkpoint.dialects.otel import OTel
 from langgraph_portable_checkpoint.dialects.report import Report
-from langgraph_portable_checkpoint.errors import IncompatibleHistoryError, MalformedHistoryError
+from langgraph_portable_checkpoint.errors import IncompatibleHistoryError, MalformedHistoryError, UnknownDialectError
 from tests.dialects.exporting import export
+from tests.dialects.histories import CLAUDE
 from tests.dialects.made import HISTORIES, JSON
 from tests.dialects.oracle_otel import complaints
 from tests.dialects.oracle_otel import (
@@ -210,6 +211,8 @@ def test_keys_of_ours_in_other_hands_are_refused_or_harmless(messages: list[Any]
         True,
         False,
         [1, "a"],
+        [{"a": 1}],
+        [{"type": "text", "text": "as MCP has it"}],
         {"é": [None, {"x": 1}]},
     ],
 )
@@ -227,6 +230,46 @@ def test_a_history_of_somebody_else_comes_back_as_it_was(response: Any) -> None:
     said: Any = imported.messages
     assert export_messages(imported.envelopes, "otel").payload == payload
     assert export_messages(said, "otel").payload == payload
+
+
+def test_parts_of_other_forms_of_messages_are_not_taken_for_parts() -> None:
+    said: Any = [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "My name is Ada"}]}]
+    with pytest.raises(MalformedHistoryError, match="text is not of this dialect"):
+        import_messages(said, "otel")
+    for part in (said[0]["parts"][0], {"type": {}}, {"type": []}):
+        with pytest.raises(UnknownDialectError):
+            import_messages([{"role": "user", "parts": [part]}])
+
+
+def test_a_part_that_cannot_be_read_is_told_and_goes_back_as_it_came() -> None:
+    parts = [{"type": "text", "content": "hi"}, {"type": "text"}, {"type": "own.thing", "x": 1}]
+    payload = {"messages": [{"role": "user", "parts": parts, "portable_checkpoint.origin": CLAUDE}]}
+    imported = import_messages(payload, "otel")
+    assert [(loss.rule, loss.path, loss.detail) for loss in imported.report] == [
+        ("unknown-part", "content[1]", "text"),
+        ("unknown-part", "content[2]", "own.thing"),
+    ]
+    assert export_messages(imported.messages, "otel").payload == payload
+    assert "own.thing" not in str(export_messages(imported.messages, "anthropic", on_unsupported_part="drop").payload)
+
+
+def test_a_call_without_a_name_is_told_and_gets_one() -> None:
+    imported = import_messages([{"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "arguments": {}}]}])
+    assert [(loss.rule, loss.kind, loss.path) for loss in imported.report] == [("O3", "unresolved", "content[0].name")]
+    back = export_messages(imported.envelopes, "otel")
+    assert [(loss.rule, loss.kind) for loss in back.report] == [("O3", "re-keyed")]
+    assert lint_otel(back.payload) == []
+
+
+@pytest.mark.parametrize("key", ["output_token_details", "input_token_details"])
+def test_a_usage_that_counts_nothing_is_kept_beside_the_message(key: str) -> None:
+    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2, key: -1}
+    payload = {"messages": [{"role": "assistant", "parts": [], "portable_checkpoint.usage": usage}]}
+    imported = import_messages(payload, "otel")
+    (message,) = imported.messages
+    assert isinstance(message, AIMessage)
+    assert message.usage_metadata == {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+    assert export_messages([message], "otel").payload == payload
 
 
 def test_keys_of_somebody_else_take_no_place_of_ours() -> None:

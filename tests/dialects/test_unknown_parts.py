@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langgraph_portable_checkpoint.dialects.concerns import UNKNOWN_PART
 from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages, lint
-from langgraph_portable_checkpoint.errors import MalformedHistoryError
+from langgraph_portable_checkpoint.errors import MalformedHistoryError, UnsupportedPartError
 
 ANTHROPIC = [
     {"role": "user", "content": [{"type": "text", "text": "look"}]},
@@ -128,3 +128,43 @@ def test_a_block_of_langchain_with_a_key_of_somebody_else_is_not_sent_as_it_is(
     assert not lint(export.payload, target)
     if block["type"] not in ("reasoning", "server_tool_call"):
         assert not export.lossless
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "openai-responses", "anthropic", "google", "bedrock", "mistral"])
+def test_what_shall_become_of_unsupported_parts_goes_for_unknown_ones_too(target: str) -> None:
+    history = [HumanMessage([{"type": "weird", "x": 1}, {"type": "text", "text": "t"}]), AIMessage("d")]
+    with pytest.raises(UnsupportedPartError, match=r"message 0, content\[0\]: a part of unknown type \(weird\)"):
+        export_messages(history, target, on_unsupported_part="raise")
+    dropped = export_messages(history, target, on_unsupported_part="drop")
+    assert [(loss.kind, loss.path) for loss in dropped.report] == [("dropped", "content[0]")]
+    assert "not available" not in json.dumps(dropped.payload)
+
+
+@pytest.mark.parametrize(
+    ("named", "content"),
+    [
+        ("google", {"parts": [{"newPart": {}}, {"text": "x"}]}),
+        ("bedrock", {"content": [{"newBlock": {}}, {"text": "x"}]}),
+        ("bedrock", {"content": [{"text": "x"}, *[{"image": {"format": "png", "source": {"bytes": b"i"}}}] * 21]}),
+    ],
+)
+def test_it_goes_for_parts_that_their_own_api_refuses(named: str, content: dict[str, Any]) -> None:
+    messages = import_messages([{"role": "user", **content}], named).envelopes
+    with pytest.raises(UnsupportedPartError):
+        export_messages(messages, named, on_unsupported_part="raise")
+    dropped = export_messages(messages, named, on_unsupported_part="drop")
+    assert [loss.kind for loss in dropped.report] == ["dropped"]
+    assert "not available" not in str(dropped.payload)
+    assert "left out" not in str(dropped.payload)
+
+
+def test_a_lone_block_that_converse_refuses_leaves_a_text() -> None:
+    imported = import_messages([{"role": "user", "content": [{"newBlock": {}}]}], "bedrock")
+    export = export_messages(imported.envelopes, "bedrock", on_unsupported_part="drop")
+    assert [loss.kind for loss in export.report] == ["unresolved"]
+    assert "not available here" in str(export.payload)
+
+
+def test_a_cache_marker_is_no_part_to_refuse() -> None:
+    history = [HumanMessage([{"type": "text", "text": "t"}, {"cachePoint": {"type": "default"}}])]
+    assert export_messages(history, "anthropic", on_unsupported_part="raise").report[0].kind == "dropped"

@@ -105,13 +105,16 @@ def test_what_gemini_says_of_its_sources_becomes_citations() -> None:
 
 
 @pytest.mark.parametrize("profile", ["openai", "groq", "compatible"])
-def test_a_result_s_name_is_told_where_its_call_has_another(profile: str) -> None:
+@pytest.mark.parametrize("name", ["f", "other"])
+def test_a_result_s_name_that_its_history_had_is_told_where_it_cannot_stay(profile: str, name: str) -> None:
     named = asks("{}")
-    named[2]["name"] = "other"
-    told = [loss.detail for loss in again({"messages": named}, "openai-chat", profile=profile).report]
-    assert told == ["other"]
-    named[2]["name"] = "f"
-    assert again({"messages": named}, "openai-chat", profile=profile).lossless
+    named[2]["name"] = name
+    told = [(loss.path, loss.detail) for loss in again({"messages": named}, "openai-chat", profile=profile).report]
+    assert told == [("name", name)]
+    given = [AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "c"}])]
+    given += [ToolMessage("x", tool_call_id="c", name=name)]
+    told = [(loss.path, loss.detail) for loss in export_messages([HumanMessage("q"), *given], "openai-chat").report]
+    assert told == [("name", name)] * (name == "other")
 
 
 def test_keys_of_an_item_that_input_has_not_are_told() -> None:
