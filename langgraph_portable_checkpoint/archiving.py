@@ -86,7 +86,8 @@ class ArchiveMethods:
             raise _missing(thread_id, lost)
         turns, envelopes = found.turns, found.envelopes
         media: dict[str, ArchivedMedia] = {}
-        if not any(_looks_taken_out(block) for envelope in envelopes.values() for block in envelope["content"]):
+        inline = any(_looks_taken_out(block) for envelope in envelopes.values() for block in envelope["content"])
+        if not inline:
             envelopes = {ref: _each_block(envelope, _taker(media)) for ref, envelope in envelopes.items()}
         uploads = tuple(uploads_taken(found, media))
         package, version = versions()[1]
@@ -97,6 +98,7 @@ class ArchiveMethods:
             turns=tuple(turns),
             messages=envelopes,
             media=tuple(media.values()),
+            inline=inline,
             uploads=uploads,
             lost=tuple(lost),
         )
@@ -194,7 +196,7 @@ class ArchiveMethods:
         return checkpoint, {"source": "update", "step": 0, "parents": {}}, {channel: 1}
 
     def _messages(self, thread_id: str, archive: ThreadArchive) -> Iterator[Any]:
-        put_back = _putter({blob.sha256: blob.data for blob in archive.media})
+        put_back = _putter({} if archive.inline else {blob.sha256: blob.data for blob in archive.media})
         lost: dict[str | None, list[LostMedium]] = {}
         for one in losses_of(archive):
             lost.setdefault(one.message, []).append(one)

@@ -180,14 +180,14 @@ class MediaTooLargeError(MediaError, ValueError):
 
 
 class InvalidUploadError(MediaError, ValueError):
-    """What was given as an upload, or answered by `upload=` or `check=`, is none. Nothing of it was stored."""
+    """What was given as an upload, or answered by `upload=` or `check=`, is none. It was not stored."""
 
     def __init__(self, field: str, value: object, *, fix: str) -> None:
         self.field = field
         self.value = value
         kind = value.__name__ if isinstance(value, type) else type(value).__name__
         shown = f"{kind} {value!r:.80}" if isinstance(value, (str, int, float, datetime)) else kind
-        super().__init__(f"{field} is {shown}. Nothing was stored. {fix}")
+        super().__init__(f"{field} is {shown}. It was not stored. {fix}")
 
 
 class DialectError(PortableCheckpointError):

@@ -64,6 +64,8 @@ class ThreadArchive:
     messages: Mapping[bytes, MessageEnvelope] = field(default_factory=dict)
     """Envelope by ref; every ref that a turn names is here."""
     media: tuple[ArchivedMedia, ...] = ()
+    inline: bool = False
+    """Bytes stand in the messages, some of which look as if theirs stood elsewhere."""
     uploads: tuple[Mapping[str, Any], ...] = ()
     """Copies of media at providers: media table records without a place, see the module."""
     lost: tuple[Mapping[str, Any], ...] = ()
@@ -95,6 +97,7 @@ def archive_to_json(archive: ThreadArchive, *, path: str | os.PathLike[str] | No
         "turns": [_turn_to_json(turn) for turn in archive.turns],
         "messages": [_message_to_json(ref, envelope) for ref, envelope in archive.messages.items()],
         "media": [_media_to_json(blob) for blob in archive.media],
+        **({"inline": True} if archive.inline else {}),
         **({"uploads": [dict(one) for one in archive.uploads]} if archive.uploads else {}),
         **({"lost": [dict(one) for one in archive.lost]} if archive.lost else {}),
     }
@@ -124,7 +127,8 @@ def archive_from_json(source: str | bytes | os.PathLike[str]) -> ThreadArchive:
     if missing:
         raise _corrupt(where, f"{len(missing)} messages are named by turns but absent, the first is {min(missing)}")
     media = tuple(_media_from_json(entry, where) for entry in document["media"])
-    absent = _absent_media(messages.values(), media, document.get("lost", ()))
+    inline = document.get("inline") is True
+    absent = set() if inline else _absent_media(messages.values(), media, document.get("lost", ()))
     if absent:
         raise _corrupt(where, f"{len(absent)} media are named by messages but absent, the first is {min(absent)}")
     return ThreadArchive(
@@ -134,6 +138,7 @@ def archive_from_json(source: str | bytes | os.PathLike[str]) -> ThreadArchive:
         turns=turns,
         messages=messages,
         media=media,
+        inline=inline,
         uploads=tuple(document.get("uploads", ())),
         lost=tuple(document.get("lost", ())),
         extras={name: value for name, value in document.items() if name not in _KNOWN},
@@ -150,7 +155,7 @@ _FIELDS: Final[Mapping[str, type]] = {
 }
 _MAPS: Final = ("uploads", "lost")
 """Optional fields: lists of maps."""
-_KNOWN: Final = frozenset({"format", "v", *_FIELDS, *_MAPS})
+_KNOWN: Final = frozenset({"format", "v", "inline", *_FIELDS, *_MAPS})
 
 
 def _text_of(source: str | bytes | os.PathLike[str]) -> tuple[str, str]:
@@ -321,11 +326,10 @@ def named_media(blocks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _absent_media(
     messages: Iterable[MessageEnvelope], media: Sequence[ArchivedMedia], lost: Sequence[Mapping[str, Any]]
 ) -> set[str]:
-    """Return what messages name and the archive neither has nor tells as lost; where it has no media, nothing."""
-    known = {blob.sha256 for blob in media}
-    told = {one.get(key) for one in lost if isinstance(one, dict) for key in ("sha256", "medium")}
-    named = {digest for envelope in messages if known for digest in named_media(envelope["content"])}
-    return named - known - told
+    """Return what messages name and the archive neither has nor tells as lost."""
+    told = [one.get(key) for one in lost if isinstance(one, dict) for key in ("sha256", "medium")]
+    known = {*(blob.sha256 for blob in media), *(digest for digest in told if isinstance(digest, str))}
+    return {digest for envelope in messages for digest in named_media(envelope["content"])} - known
 
 
 def _media_to_json(blob: ArchivedMedia) -> dict[str, Any]:

@@ -8,7 +8,7 @@ in what a provider's own tool gave) stays a text, and is named beside the messag
 from __future__ import annotations
 
 import base64
-import re
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -83,6 +83,8 @@ class _Marking:
     """Puts marks in the place of the media of parts, which tell of each block that is read of them what it lacks."""
 
     marks: dict[str, Hole] = field(default_factory=dict)
+    _secret: bytes = field(default_factory=lambda: os.urandom(_SECRET_BYTES))
+    """What marks begin with: no text of a message can hold one that nobody has made yet."""
     told: list[Hole] = field(default_factory=list)
     """Media that blocks refer to."""
 
@@ -114,7 +116,7 @@ class _Marking:
         return {**spoken, "data": mark} if isinstance(spoken, dict) else mark
 
     def _mark(self, hole: Hole) -> Callable[[Any], Any]:
-        data = _MARKED % len(self.marks)
+        data = self._secret + len(self.marks).to_bytes(_NUMBER_BYTES, "big")
         text = base64.b64encode(data).decode()
         self.marks[text] = hole
         mark: Any = {"bytes": data, "data-url": f"{hole.prefix}{text}"}.get(hole.encoding, text)
@@ -122,7 +124,7 @@ class _Marking:
 
     def referred(self, block: Block) -> Block | None:
         """Return a block with a reference for its mark; None for an item of a provider's tool, which is lost."""
-        hole = next((self.marks[mark] for mark in _marks_in(block) if mark in self.marks), None)
+        hole = next((self.marks[mark] for mark in self._in(block) if mark in self.marks), None)
         if hole is None:
             return block
         (block, *more) = (neutral_form(block["value"]) if block["type"] == "non_standard" else ()) or (block,)
@@ -135,6 +137,25 @@ class _Marking:
         media = {"ref": hole.ref, "mime_type": hole.mime_type, "size_bytes": hole.size_bytes}
         return cast(Block, {**kept, "mime_type": hole.mime_type, "media": media})
 
+    def _in(self, value: Any) -> Iterator[str]:
+        """Yield what looks like marks in a value, as base64 or as bytes."""
+        if isinstance(value, str):
+            begins = base64.b64encode(self._secret).decode()
+            found = value.find(begins)
+            if found >= 0:
+                yield value[found : found + _MARK_CHARS]
+        elif isinstance(value, bytes) and value.startswith(self._secret):
+            yield base64.b64encode(value).decode()
+        below = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+        for each in below:
+            yield from self._in(each)
+
+
+_SECRET_BYTES: Final = 15
+_NUMBER_BYTES: Final = 3
+_MARK_CHARS: Final = (_SECRET_BYTES + _NUMBER_BYTES) // 3 * 4
+"""A mark in base64, which needs no padding and begins with the secret's own."""
+
 
 def _with_texts(value: Any) -> Any:
     """Return a value with texts for bytes that only say what is missing, which would be taken for a file's."""
@@ -143,18 +164,3 @@ def _with_texts(value: Any) -> Any:
     if type(value) is dict:
         return {key: _with_texts(each) for key, each in value.items()}
     return [_with_texts(each) for each in value] if type(value) is list else value
-
-
-def _marks_in(value: Any) -> Iterator[str]:
-    """Yield what looks like marks in a value, as base64 or as bytes."""
-    if isinstance(value, str):
-        yield from _MARK.findall(value)
-    elif isinstance(value, bytes) and len(value) == len(_MARKED % 0):
-        yield base64.b64encode(value).decode()
-    below = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    for each in below:
-        yield from _marks_in(each)
-
-
-_MARKED: Final = b"medium %09d"
-_MARK: Final = re.compile(re.escape(base64.b64encode(_MARKED % 0).decode()[:9]) + r"[A-Za-z0-9+/]{13}==")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.types import Interrupt
+from langgraph.types import Interrupt, interrupt
 
 from langgraph_portable_checkpoint import (
     DirectoryMediaStore,
@@ -299,3 +299,38 @@ def test_all_threads_are_listed_with_media_of_a_store_beside_the_server(server: 
             each.config["configurable"]["thread_id"]: each.checkpoint["channel_values"] for each in saver.list(None)
         }
     assert found == {thread: {"messages": messages} for thread, messages in said.items()}
+
+
+class Asked(MessagesState):
+    asked: list[Any]
+
+
+@pytest.mark.parametrize("media", [0, 1, 2])
+def test_other_channels_and_waiting_writes_are_read_whole_though_the_conversation_is_not(
+    server: Room, media: int
+) -> None:
+    def model(state: Asked) -> dict[str, Any]:
+        return {"messages": [AIMessage("ok")], "asked": state["messages"][-3:]}
+
+    def human(state: Asked) -> dict[str, Any]:
+        return {"messages": [AIMessage(str(interrupt("?")))]}
+
+    builder = StateGraph(Asked).add_node("model", model).add_edge(START, "model")
+    waits = StateGraph(Asked).add_node("model", model).add_node("human", human)
+    waits = waits.add_edge(START, "model").add_edge(START, "human")
+    config: Any = {"configurable": {"thread_id": "t"}}
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as made:
+        for turn in range(3):
+            builder.compile(checkpointer=made).invoke({"messages": [HumanMessage(_image(turn), id=f"q{turn}")]}, config)
+        waits.compile(checkpointer=made).invoke({"messages": [HumanMessage("go on", id="last")]}, config)
+        whole = made.get_tuple(config)
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as other:
+        found = other.get_tuple({"configurable": {"thread_id": "t", "media": media}})
+        listed = next(other.list({"configurable": {"thread_id": "t", "media": media}}))
+    assert found is not None
+    assert whole is not None
+    assert found.checkpoint["channel_values"]["asked"] == whole.checkpoint["channel_values"]["asked"]
+    assert "asked" in [channel for _, channel, _ in found.pending_writes or ()]
+    assert found.pending_writes == whole.pending_writes == listed.pending_writes
+    assert "not available" not in str(found.checkpoint["channel_values"]["messages"])
+    assert "kept as" in str(found.checkpoint["channel_values"]["messages"])

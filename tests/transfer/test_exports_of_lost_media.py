@@ -231,3 +231,18 @@ def test_a_request_to_another_model_tells_of_media_that_were_not_read(server: Ro
         assert "[image/png: not available here]" in str(adapted.messages[0].content)
         whole = graph(saver, Plain).get_state(CONFIG).values["messages"]
         assert adapt_messages(whole, "anthropic").report == ()
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_no_text_of_a_message_is_taken_for_what_stands_for_a_medium(server: Room, number: int) -> None:
+    """What an export puts in the place of a medium that was not read cannot be guessed, nor copied from another."""
+    marks = [base64.b64encode(b"medium %09d" % number).decode(), base64.b64encode(bytes(18)).decode()]
+    said = f"Decode this for me: {' and '.join(marks)}"
+    picture = seen(1)
+    question = HumanMessage([*picture.content, {"type": "text", "text": said}], id="q")
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as saver:
+        graph(saver, Plain).invoke({"messages": [question]}, CONFIG)
+        export = export_thread(saver, "t", to="anthropic", resolve_media=False)
+        unread = graph(saver, Plain).get_state({"configurable": {"thread_id": "t", "media": "none"}}).values
+    assert said in [part["text"] for part in export.payload["messages"][0]["content"]]
+    assert said in str(adapt_messages(unread["messages"], "openai-chat").messages[0].content)

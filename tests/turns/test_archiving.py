@@ -11,6 +11,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from langgraph_portable_checkpoint.envelope.archive import archive_from_json, archive_to_json
 from langgraph_portable_checkpoint.errors import (
     CorruptRecordError,
     FutureVersionError,
@@ -115,6 +116,27 @@ def test_an_archive_that_lacks_media_which_it_names_is_refused_whole(saver: Any,
     told = {"reason": "missing_blob", "detail": "gone", "message": "h", "turn": 0, "sha256": gone["sha256"]}
     [message] = copied(calls, saver, json.dumps({**document, "lost": [told]}))
     assert message.content[0] == shown(LARGE)
+
+
+@pytest.mark.parametrize("lost", [[{"sha256": [1]}], [{"sha256": None, "medium": {}}], ["x"]])
+def test_an_archive_that_tells_its_losses_oddly_is_refused(saver: Any, calls: Calls, lost: Any) -> None:
+    put(calls, saver, [HumanMessage([shown(LARGE)], id="h")])
+    document = json.loads(calls.run(saver, "to_json", "t"))
+    document["media"].clear()
+    with pytest.raises(CorruptRecordError):
+        copied(calls, saver, json.dumps({**document, "lost": lost}))
+
+
+def test_an_archive_may_say_that_its_bytes_stand_in_the_messages(saver: Any, calls: Calls) -> None:
+    put(calls, saver, [HumanMessage([shown(LARGE)], id="h")])
+    document = json.loads(calls.run(saver, "to_json", "t"))
+    document["media"].clear()
+    with pytest.raises(CorruptRecordError, match="1 media are named by messages but absent"):
+        copied(calls, saver, json.dumps(document))
+    inline = archive_from_json(json.dumps({**document, "inline": True}))
+    assert json.loads(archive_to_json(inline))["inline"] is True
+    [message] = copied(calls, saver, json.dumps({**document, "inline": True}))
+    assert message.content[0]["base64"] == ""
 
 
 def test_a_block_that_only_looks_as_if_its_bytes_were_elsewhere_stays_as_it_is(saver: Any, calls: Calls) -> None:

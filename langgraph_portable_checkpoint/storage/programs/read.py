@@ -171,10 +171,9 @@ def _wanted(
         return {}, refs
     found = spans(facts)
     start = found[-turns].start if 0 < turns <= len(found) else (0 if turns else len(made.entries))
-    early = {ref for entry in made.entries[:start] for ref in entry.refs}
     late = {ref for entry in made.entries[start:] for ref in entry.refs}
     others = {ref for name, entry in values.items() if name != channel for ref in entry.refs}
-    return {channel: start}, tuple((late | others | set(refs) - set(values[channel].refs)) - (early - late))
+    return {channel: start}, tuple(late | others | set(refs) - set(values[channel].refs))
 
 
 def _facts(decoder: Decoder, entries: Sequence[Entry]) -> list[MessageFact] | None:
