@@ -37,10 +37,10 @@ from .lint.google import PART_FIELDS, check_part
 from .media_parts import placeholder, unsupported
 from .models import model_family
 from .native_parts import kind_of
-from .normalise import OPENING
 from .plain_values import plain_or_told
 from .reasoning import origin_of
 from .report import Placed, Report
+from .speakers import OPENING
 
 DUMMY_SIGNATURE: Final = base64.b64encode(b"skip_thought_signature_validator").decode()
 """Google's documented stand-in for calls that no Gemini model signed (G10)."""

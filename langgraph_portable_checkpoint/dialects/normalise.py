@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import IncompatibleHistoryError
@@ -27,9 +27,8 @@ from .parts import UNKNOWN_TOOL, Parts
 from .reasoning import Replay, begins_with_summary, first_change, target_model
 from .report import Placed, Report, Spot
 from .server_pairs import is_paused, paired_halves
+from .speakers import alternate, drop_empty, known_roles, open_and_close, place_system, with_role
 
-OPENING: Final = "(The conversation starts with the assistant.)"
-CONTINUE: Final = "Continue."
 _MEDIA: Final = MEDIA_PARTS | {"non_standard"}
 
 
@@ -93,7 +92,7 @@ def normalise(conversation: Sequence[Placed], target: Target, *, options: Export
     intact = options.prefix_intact and not ("reasoning" in has.types and begins_with_summary(conversation))
     replay = Replay(target, options, model, broken=not intact)
     placed = _map_ids(paired, target, report) if has.calls else paired.conversation
-    placed = _known_roles(placed, target, report) if "other" in has.roles else placed
+    placed = known_roles(placed, target, report) if "other" in has.roles else placed
     changed_at = first_change(conversation, placed, target, paired.changed_at) if "reasoning" in has.types else None
     served = target.server_tools == "pairs" and has.server_tools
     resumes = not options.for_next_turn and bool(placed) and is_paused(placed[-1], target.providers)
@@ -214,45 +213,6 @@ def _map_call_ids(
     return with_content(placed, content) if content else placed
 
 
-def _known_roles(conversation: list[Placed], target: Target, report: Report) -> list[Placed]:
-    """Make unknown roles user, save for neutral dialects."""
-    if target.media is None:
-        return conversation
-    out: list[Placed] = []
-    for placed in conversation:
-        if placed.envelope["role"] == "other":
-            detail = placed.envelope.get("role_detail", "")
-            report.add(target.rule("role"), "downgraded", at=placed, action="the role became user", detail=detail)
-            placed = _with_role(placed, "user")
-        out.append(placed)
-    return out
-
-
-def _place_system(conversation: list[Placed], parts: Parts) -> list[Placed]:
-    """Make system messages that do not lead user messages where they may not stand."""
-    out: list[Placed] = []
-    leading = True
-    for placed in conversation:
-        leading = leading and placed.envelope["role"] == "system"
-        if placed.envelope["role"] == "system" and not leading and not _may_stand(parts.target, out):
-            parts.lose("mid_system", "downgraded", placed, action="a later system message became a user message")
-            placed = _with_role(placed, "user")
-        out.append(placed)
-    return out
-
-
-def _may_stand(target: Target, before: Sequence[Placed]) -> bool:
-    if target.mid_system == "after-user":
-        return before[-1].envelope["role"] == "user"
-    return target.system == "anywhere" or target.mid_system == "keep"
-
-
-def _with_role(placed: Placed, role: Any) -> Placed:
-    envelope: MessageEnvelope = {**placed.envelope, "role": role}
-    envelope.pop("raw_content", None)
-    return placed.having(envelope)
-
-
 def _fit_content(conversation: list[Placed], parts: Parts, *, changed_at: int | None) -> list[Placed]:
     out = []
     for placed in conversation:
@@ -307,7 +267,7 @@ def _media_message(moved: Sequence[tuple[Placed, str, Block]], parts: Parts) -> 
     for source, path, block in moved:
         name = source.envelope.get("name") or source.envelope.get("tool_call_id")
         parts.lose("tool_media", "moved", source, path, action="media of a result went into a user message behind it")
-        as_user = _with_role(source, "user")
+        as_user = with_role(source, "user")
         content.append({"type": "text", "text": f"From the result of {name}:"})
         content.extend(parts.media.fit(without_raw(block, origin=source.envelope.get("origin") or {}), as_user, path))
         spots += [(source.index, int(path[len("content[") : -1]))] * (len(content) - len(spots))
@@ -374,70 +334,6 @@ def _is_own(placed: Placed, target: Target) -> bool:
     return origin.get("provider") in target.providers and origin.get("api", target.api) == target.api
 
 
-def _drop_empty(conversation: list[Placed], parts: Parts) -> list[Placed]:
-    """Drop messages without content; a tool message stays, its call needs it."""
-    if parts.target.media is None or all(placed.envelope["content"] for placed in conversation):
-        return conversation
-    out = []
-    for placed in conversation:
-        if placed.envelope["content"] or placed.envelope["role"] == "tool":
-            out.append(placed)
-        else:
-            parts.lose("empty_message", "dropped", placed, action="a message without content was left out")
-    return out
-
-
-def _open_and_close(conversation: list[Placed], parts: Parts) -> list[Placed]:
-    """Make the first message after system messages, and the last one, a user's where the target demands it."""
-    target = parts.target
-    first = next((at for at, placed in enumerate(conversation) if placed.envelope["role"] != "system"), None)
-    if first is None:
-        return conversation
-    if target.starts_with_user and conversation[first].envelope["role"] != "user":
-        parts.lose("first_role", "synthesized", conversation[first], action="an opening user message was made")
-        conversation = [*conversation[:first], _user_says(OPENING, conversation[first]), *conversation[first:]]
-    last = conversation[-1]
-    waits = target.ends_with_user and not parts.options.for_next_turn and last.envelope["role"] == "assistant"
-    if waits and not is_paused(last, target.providers):
-        parts.lose("last_role", "synthesized", last, action="a closing user message was made")
-        conversation = [*conversation, _user_says(CONTINUE, last)]
-    return conversation
-
-
-def _user_says(text: str, cause: Placed) -> Placed:
-    envelope: MessageEnvelope = {
-        "v": cause.envelope["v"],
-        "role": "user",
-        "content": [{"type": "text", "text": text}],
-        "typed_by_user": False,
-    }
-    return Placed(envelope, cause.index, cause.turn)
-
-
-def _alternate(conversation: list[Placed], parts: Parts) -> list[Placed]:
-    """Merge runs of user messages and of assistant messages; tool messages are joined by the renderer."""
-    if not parts.target.alternates:
-        return conversation
-    out: list[Placed] = []
-    for placed in conversation:
-        role = placed.envelope["role"]
-        if out and role in ("user", "assistant") and out[-1].envelope["role"] == role:
-            parts.lose("alternation", "merged", placed, action=f"consecutive {role} messages became one")
-            spots = (*out[-1].all_spots(), *placed.all_spots())
-            out[-1] = with_content(out[-1], [*out[-1].envelope["content"], *_with_origins(placed)], spots=spots)
-        else:
-            out.append(placed)
-    return out
-
-
-def _with_origins(placed: Placed) -> list[Block]:
-    """Return the content, each block with its message's origin: it may join a message of another origin."""
-    origin = placed.envelope.get("origin")
-    if not origin:
-        return placed.envelope["content"]
-    return [block if "origin" in block else {**block, "origin": origin} for block in placed.envelope["content"]]
-
-
 def _always(has: Traits) -> bool:
     return True
 
@@ -450,17 +346,15 @@ _STEPS: Final[tuple[tuple[Callable[[Traits], bool], _Step], ...]] = (
     (lambda has: has.tool_media, _move_tool_media),
     (lambda has: has.calls, _require_reasoning),
     (lambda has: has.calls, _order_within),
-    (_always, _drop_empty),
-    (lambda has: "system" in has.roles, _place_system),
-    (_always, _open_and_close),
-    (_always, _alternate),
+    (_always, drop_empty),
+    (lambda has: "system" in has.roles, place_system),
+    (_always, open_and_close),
+    (_always, alternate),
 )
 """The steps after content fits, in order, each with what a history must have for it; calls may get results made."""
 
 __all__ = [
     "CONCERNS",
-    "CONTINUE",
-    "OPENING",
     "PROFILE_LOSS",
     "Normalised",
     "normalise",
