@@ -1,14 +1,13 @@
 """Neutral envelopes as LangChain messages, for importers.
 
 The content is what the origin provider's own LangChain integration would have made where that is native content
-(langchain-anthropic, langchain-openai; `spellings` has what else is particular), else LangChain's v1 standard blocks.
+(langchain-anthropic, langchain-openai; `contents` has what is particular to each), else LangChain's v1 standard blocks.
 Calls stand in `.tool_calls` too, but for those of computers, which langchain-openai keeps out of them.
 What a message has no place for goes into an overlay (see `overlay`), so that `read_message` gives the envelope back.
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
@@ -21,41 +20,26 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from langgraph_portable_checkpoint.envelope.contents import (
+    OUTPUT_VERSION,
+    Content,
+    api_of,
+    content_of,
+    fields_beside,
+    keeps_native,
+    version_of,
+)
 from langgraph_portable_checkpoint.envelope.everyday import read_parts
-from langgraph_portable_checkpoint.envelope.fields import CALL_TYPES, OPENAI_ROLE, SIGNATURES
+from langgraph_portable_checkpoint.envelope.fields import CALL_TYPES, OPENAI_ROLE
 from langgraph_portable_checkpoint.envelope.given import is_rewritten, wire_of
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.origins import write_metadata
 from langgraph_portable_checkpoint.envelope.overlay import OVERLAY, difference, seal
 from langgraph_portable_checkpoint.envelope.read import read_message, read_plain
-from langgraph_portable_checkpoint.envelope.spellings import (
-    converse_spells,
-    gemini_spells,
-    in_responses_content,
-    is_computer_call,
-    of_converse,
-    of_gemini,
-    of_responses_text,
-    responses_output,
-)
+from langgraph_portable_checkpoint.envelope.spellings import is_computer_call, responses_output
 from langgraph_portable_checkpoint.envelope.typed import is_sum
 
 _Block = Mapping[str, Any]
-_Content = str | list[Any]
-_STANDARD_KEYS: Final[dict[str, tuple[str, ...]]] = {
-    "text": ("id", "text", "annotations", "extras"),
-    "reasoning": ("id", "reasoning", "extras"),
-    "refusal": ("id", "refusal", "extras"),
-    "tool_call": ("id", "name", "args", "extras"),
-    "invalid_tool_call": ("id", "name", "args", "error", "extras"),
-    "text-plain": ("id", "mime_type", "text", "title", "context", "base64", "url", "file_id", "extras"),
-    "server_tool_call": ("id", "name", "args", "extras"),
-    "server_tool_result": ("id", "tool_call_id", "status", "output", "extras"),
-    "non_standard": ("id", "value"),
-    **dict.fromkeys(("image", "audio", "video"), ("id", "mime_type", "base64", "url", "file_id", "extras")),
-    "file": ("id", "mime_type", "base64", "url", "file_id", "filename", "extras"),
-}
-"""The keys that LangChain's v1 blocks have; the rest of a block goes into the overlay."""
 
 
 def write_message(envelope: MessageEnvelope) -> BaseMessage:
@@ -72,8 +56,8 @@ def write_message(envelope: MessageEnvelope) -> BaseMessage:
         message = _made(envelope, given, version=None)
         if not _overlay(message, envelope):
             return message
-    content = _content(envelope)
-    message = _made(envelope, content, version=_version(envelope, content))
+    content = content_of(envelope)
+    message = _made(envelope, content, version=version_of(envelope, content))
     overlay = _overlay(message, envelope)
     if overlay:
         message.additional_kwargs = {**message.additional_kwargs, OVERLAY: overlay}
@@ -86,7 +70,7 @@ def write_parts(envelope: MessageEnvelope) -> dict[str, Any] | None:
     Returns:
         What `model_dump` gives for the message, sharing values with the envelope; None where that may be another.
     """
-    kind, api = _KINDS.get(envelope["role"]), _api(envelope)
+    kind, api = _KINDS.get(envelope["role"]), api_of(envelope)
     parts = [block.get("raw") for block in envelope["content"]]
     if not parts or kind is None or api not in ("", "messages") or not all(map(_is_langchain_s, parts)):
         return None
@@ -120,7 +104,7 @@ _OF_PARTS: Final = frozenset({*_HEADS, "tool_call_id", "artifact", "status"})
 def _given(envelope: MessageEnvelope) -> list[Any] | None:
     """Return the parts that an integration, or an application, put into the message; None where none are known."""
     parts = envelope.get("raw_content")
-    if parts is None and _api(envelope) not in _NATIVE_CONTENT:
+    if parts is None and not keeps_native(envelope):
         within = [block for block in envelope["content"] if "raw" in block or block["type"] not in CALL_TYPES]
         parts = [block.get("raw") for block in within]
     return parts if isinstance(parts, list) and parts and all(map(_is_langchain_s, parts)) else None
@@ -130,7 +114,7 @@ def _is_langchain_s(part: Any) -> bool:
     return isinstance(part, str) or (isinstance(part, dict) and isinstance(part.get("type"), str))
 
 
-def _made(envelope: MessageEnvelope, content: _Content, *, version: Mapping[str, Any] | None) -> BaseMessage:
+def _made(envelope: MessageEnvelope, content: Content, *, version: Mapping[str, Any] | None) -> BaseMessage:
     """Make a message, with what the source had in fields of which the envelope holds the rest.
 
     Args:
@@ -140,7 +124,7 @@ def _made(envelope: MessageEnvelope, content: _Content, *, version: Mapping[str,
     """
     rest = _rest(envelope, "response_metadata")
     if version is not None:
-        rest.pop(_VERSION, None)
+        rest.pop(OUTPUT_VERSION, None)
     message = _ROLES[envelope["role"]](envelope, content)
     message.response_metadata = {**rest, **write_metadata(envelope), **(version or {})}
     message.additional_kwargs = {**_rest(envelope, "additional_kwargs"), **message.additional_kwargs}
@@ -154,9 +138,6 @@ def _made(envelope: MessageEnvelope, content: _Content, *, version: Mapping[str,
 def _rest(envelope: MessageEnvelope, field: str) -> dict[str, Any]:
     rest = (envelope.get("extras") or {}).get(field)
     return {**rest} if isinstance(rest, dict) else {}
-
-
-_VERSION: Final = "output_version"
 
 
 def _overlay(message: BaseMessage, envelope: MessageEnvelope) -> dict[str, Any]:
@@ -195,95 +176,7 @@ def _changes(found: MessageEnvelope, envelope: MessageEnvelope) -> dict[str, Any
 _NO_HEADS: Final = ("v", "content", "state")
 
 
-def _content(envelope: MessageEnvelope) -> _Content:
-    """The message's content: a text where there is nothing but one, native blocks, or v1 blocks."""
-    api, answers = _api(envelope), envelope["role"] == "assistant"
-    blocks: list[_Block] = [block for block in envelope["content"] if not _beside(block, api, answers=answers)]
-    if not blocks:
-        return ""
-    native = _NATIVE_CONTENT.get(api)
-    only = blocks[0] if len(blocks) == 1 else {}
-    if only.get("type") == "text" and set(only) <= {"type", "text", "raw"} and (native is None or "raw" not in only):
-        return str(only["text"])
-    spelled = _is_spelled(envelope)
-    if spelled and api == "generate-content":
-        return [of_gemini(block, _standard) for block in blocks]
-    if api == "converse":
-        return [part for block in blocks for part in of_converse(block, _standard, answers=answers, spelled=spelled)]
-    return [(native or _standard)(block) for block in blocks]
-
-
-def _is_spelled(envelope: MessageEnvelope) -> bool:
-    """True for an answer without LangChain's v1 blocks: integrations drop parts of their own between those.
-
-    In them langchain-google-genai sends no thought back that is not signed, and langchain-aws no citation.
-    """
-    if envelope["role"] != "assistant":
-        return False
-    spells = _SPELLERS.get(_api(envelope))
-    return spells is not None and all(map(spells, envelope["content"]))
-
-
-_SPELLERS: Final[dict[str, Callable[[_Block], bool]]] = {
-    "generate-content": gemini_spells,
-    "converse": converse_spells,
-}
-
-
-def _api(envelope: MessageEnvelope) -> str:
-    return envelope.get("origin", {}).get("api", "")
-
-
-def _beside(block: _Block, api: str, *, answers: bool) -> bool:
-    """Tell whether a block stands in a field of its own and not in content."""
-    if block["type"] in CALL_TYPES:
-        return answers and not (
-            in_responses_content(block) if api == "responses" else api == "messages" and "raw" in block
-        )
-    if api != "chat":
-        return False
-    thinks = block["type"] == "reasoning" and not _is_mistral_s(block)
-    return thinks or block["type"] == "refusal" or (answers and _is_spoken(block))
-
-
-def _is_mistral_s(block: _Block) -> bool:
-    """True for a thought that stands among the parts of an answer."""
-    return isinstance(block.get("raw"), dict) and block["raw"].get("type") == "thinking"
-
-
-def _is_spoken(block: _Block) -> bool:
-    """True for what a model spoke, which Chat Completions knows by its id."""
-    return block["type"] == "audio" and isinstance(block.get("file_id"), str)
-
-
-def _raw_or_standard(block: _Block) -> Any:
-    return block["raw"] if isinstance(block.get("raw"), dict) and "type" in block["raw"] else _standard(block)
-
-
-def _responses_block(block: _Block) -> Any:
-    """langchain-openai rewrites texts and keeps every other item as it is."""
-    if block["type"] in ("text", "refusal"):
-        return of_responses_text(block, _standard(block))
-    return _raw_or_standard(block)
-
-
-_NATIVE_CONTENT: Final[dict[str, Callable[[_Block], Any]]] = {
-    "messages": _raw_or_standard,
-    "responses": _responses_block,
-    "chat": _raw_or_standard,
-}
-"""The APIs whose integrations keep native blocks in content."""
-
-
-def _standard(block: _Block) -> dict[str, Any]:
-    keys = _STANDARD_KEYS.get(block["type"], ())
-    found = {"type": block["type"], **{key: block[key] for key in keys if block.get(key) is not None}}
-    if "data" in block:
-        return {key: value for key, value in found.items() if key != "base64"} | {"base64": _base64(block["data"])}
-    return found
-
-
-def _write_assistant(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
+def _write_assistant(envelope: MessageEnvelope, content: Content) -> BaseMessage:
     blocks: list[_Block] = list(envelope["content"])
     invalid = [
         {"type": "invalid_tool_call", **{key: block.get(key) for key in ("id", "name", "args", "error")}}
@@ -294,7 +187,7 @@ def _write_assistant(envelope: MessageEnvelope, content: _Content) -> BaseMessag
         content,
         tool_calls=_calls(envelope),
         invalid_tool_calls=invalid,
-        additional_kwargs=_kwargs(envelope),
+        additional_kwargs=fields_beside(envelope),
         usage_metadata=_usage(envelope.get("usage")),
     )
 
@@ -304,51 +197,8 @@ def _calls(envelope: MessageEnvelope) -> list[dict[str, Any]]:
     return [
         {"name": block.get("name") or "", "args": block.get("args") or {}, "id": block.get("id"), "type": "tool_call"}
         for block in envelope["content"]
-        if block["type"] == "tool_call" and not is_computer_call(block, _api(envelope))
+        if block["type"] == "tool_call" and not is_computer_call(block, api_of(envelope))
     ]
-
-
-def _kwargs(envelope: MessageEnvelope) -> dict[str, Any]:
-    """What integrations keep beside content."""
-    api = _api(envelope)
-    return _signatures(envelope) if api == "generate-content" else _beside_chat(envelope) if api == "chat" else {}
-
-
-def _signatures(envelope: MessageEnvelope) -> dict[str, Any]:
-    """Signatures of Gemini's calls, where langchain-google-genai has them."""
-    asked = [block for block in envelope["content"] if block["type"] == "tool_call" and _is_key(block.get("id"))]
-    signed = {block["id"]: told for block in asked if (told := (block.get("extras") or {}).get("signature"))}
-    return {SIGNATURES: signed} if signed else {}
-
-
-def _is_key(call_id: Any) -> bool:
-    """True for a text that a stored mapping can have as its key: without lone surrogates."""
-    return bool(call_id) and call_id == call_id.encode(errors="ignore").decode()
-
-
-def _beside_chat(envelope: MessageEnvelope) -> dict[str, Any]:
-    """Calls, reasoning, speech and refusal where Chat Completions has them."""
-    calls = [block for block in envelope["content"] if block["type"] in CALL_TYPES]
-    native = [block["raw"] for block in calls if isinstance(block.get("raw"), dict) and "function" in block["raw"]]
-    kwargs: dict[str, Any] = {"tool_calls": native} if calls and len(native) == len(calls) else {}
-    reasoning = [block for block in envelope["content"] if block["type"] == "reasoning" and not _is_mistral_s(block)]
-    if reasoning and all(block.get("extras", {}).get("field") == "reasoning_details" for block in reasoning):
-        kwargs["reasoning_details"] = [block.get("raw") for block in reasoning]
-    elif reasoning:
-        named = reasoning[0].get("extras", {}).get("field")
-        field = "reasoning" if named == "reasoning" else "reasoning_content"
-        kwargs[field] = "".join(block.get("reasoning", "") for block in reasoning)
-    spoken: _Block | None = next((block for block in envelope["content"] if _is_spoken(block)), None)
-    if spoken is not None:
-        told = {"id": spoken["file_id"]} | ({"data": spoken["base64"]} if spoken.get("base64") else {})
-        kwargs["audio"] = spoken["raw"] if isinstance(spoken.get("raw"), dict) else told
-    refusals = [block["refusal"] for block in envelope["content"] if block["type"] == "refusal"]
-    return {**kwargs, **({"refusal": "".join(refusals)} if refusals else {})}
-
-
-def _version(envelope: MessageEnvelope, content: _Content) -> dict[str, Any]:
-    v1 = isinstance(content, list) and _api(envelope) not in _NATIVE_CONTENT and not _is_spelled(envelope)
-    return {_VERSION: "v1"} if v1 else {}
 
 
 def _usage(usage: Any) -> Any:
@@ -366,8 +216,8 @@ _COUNTS: Final = {"input_tokens", "output_tokens", "total_tokens"}
 _DETAILS: Final = {"input_token_details", "output_token_details"}
 
 
-def _write_tool(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
-    kept = (envelope.get("extras") or {}).get("openai-responses") if _api(envelope) == "responses" else None
+def _write_tool(envelope: MessageEnvelope, content: Content) -> BaseMessage:
+    kept = (envelope.get("extras") or {}).get("openai-responses") if api_of(envelope) == "responses" else None
     content, kwargs = responses_output(kept, envelope["content"]) or (content, {})
     return ToolMessage(
         content,
@@ -378,28 +228,24 @@ def _write_tool(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
     )
 
 
-def _write_system(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
+def _write_system(envelope: MessageEnvelope, content: Content) -> BaseMessage:
     detail = envelope.get("role_detail")
     kwargs = {OPENAI_ROLE: detail} if detail else {}
     return SystemMessage(content, additional_kwargs=kwargs)
 
 
-def _write_user(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
+def _write_user(envelope: MessageEnvelope, content: Content) -> BaseMessage:
     return HumanMessage(content)
 
 
-def _write_other(envelope: MessageEnvelope, content: _Content) -> BaseMessage:
+def _write_other(envelope: MessageEnvelope, content: Content) -> BaseMessage:
     return ChatMessage(content=content, role=envelope.get("role_detail") or "other")
 
 
-_ROLES: Final[dict[str, Callable[[MessageEnvelope, _Content], BaseMessage]]] = {
+_ROLES: Final[dict[str, Callable[[MessageEnvelope, Content], BaseMessage]]] = {
     "assistant": _write_assistant,
     "user": _write_user,
     "system": _write_system,
     "tool": _write_tool,
     "other": _write_other,
 }
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
