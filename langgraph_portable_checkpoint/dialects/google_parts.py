@@ -51,7 +51,7 @@ def camel(key: str) -> str:
     >>> camel("thought_signature")
     'thoughtSignature'
     """
-    head, *rest = key.split("_")
+    head, *rest = str(key).split("_")  # a key that is no text is refused elsewhere
     return head + "".join(word[:1].upper() + word[1:] for word in rest)
 
 

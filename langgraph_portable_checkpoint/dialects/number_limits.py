@@ -10,6 +10,7 @@ INT64: Final = range(-(2**63), 2**64)
 """What msgpack's integers hold, signed and unsigned."""
 NOT_FINITE: Final = "holds NaN or an infinity, which is not JSON"
 BEYOND_64_BITS: Final = "holds an integer beyond 64 bits, which no checkpoint can hold"
+ODD_KEY: Final = "has a key that is not a text"
 BROKEN_KEY: Final = "has a key with half of a surrogate pair, which no checkpoint can hold"
 
 
@@ -58,6 +59,8 @@ def unfit(value: Any) -> str:
                 seen.add(id(one))
                 if isinstance(one, dict) and not all(map(is_whole, one)):
                     return BROKEN_KEY
+                if isinstance(one, dict) and not all(isinstance(key, str) for key in one):
+                    return ODD_KEY
                 left.extend(one.values() if isinstance(one, dict) else one)
         elif isinstance(one, int) and one not in INT64:
             return BEYOND_64_BITS

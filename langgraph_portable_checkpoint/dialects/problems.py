@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..errors import MalformedHistoryError
 from .long_integers import with_text_arguments
-from .number_limits import BEYOND_64_BITS, BROKEN_KEY, INT64, LEAVES, NOT_FINITE, is_whole, made_of_json
+from .number_limits import BEYOND_64_BITS, BROKEN_KEY, INT64, LEAVES, NOT_FINITE, ODD_KEY, is_whole, made_of_json
 
 MAX_DEPTH: Final = 200
 
@@ -33,7 +33,7 @@ class Problems:
         """Return the value if it is a JSON object with text keys, else record that it is none."""
         if isinstance(value, (dict, Mapping)) and _has_text_keys(value):
             return value
-        self.add(path, f"is {_kind(value)}, not an object")
+        self.add(path, ODD_KEY if isinstance(value, (dict, Mapping)) else f"is {_kind(value)}, not an object")
         return None
 
     def plain_mapping(self, value: Any, path: str) -> Mapping[str, Any] | None:
@@ -89,7 +89,7 @@ def _not_plain(value: Any, depth: int) -> str:
         return f"is nested deeper than {MAX_DEPTH}"
     if isinstance(value, dict):
         if not _has_text_keys(value):
-            return "has a key that is not a text"
+            return ODD_KEY
         if not all(map(is_whole, value)):
             return BROKEN_KEY
         return _not_plain_within(value.values(), depth - 1)

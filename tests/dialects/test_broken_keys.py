@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages
-from langgraph_portable_checkpoint.dialects.number_limits import BROKEN_KEY
+from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages, lint
+from langgraph_portable_checkpoint.dialects.number_limits import BROKEN_KEY, ODD_KEY
 from langgraph_portable_checkpoint.dialects.registry import bundled_names, get_dialect
 from langgraph_portable_checkpoint.errors import MalformedHistoryError
 from tests.dialects.test_values_beyond_checkpoints import SPELLING, history_of
@@ -87,3 +87,22 @@ def test_keys_in_other_scripts_are_keys(dialect: str) -> None:
         payload = copy.deepcopy(whole)
         list(objects(payload))[at]["ключ"] = "x"
         assert len(import_messages(payload, dialect).messages) == len(plain)
+
+
+@pytest.mark.parametrize("key", [1, None, (1, 2), 2.5, b"k"])
+@pytest.mark.parametrize("dialect", WRITTEN)
+def test_a_key_that_is_no_text_is_refused_with_its_place_or_read(dialect: str, key: Any) -> None:
+    whole = export_messages(HISTORY, dialect).payload
+    refused: list[str] = []
+    for at in range(len(list(objects(whole)))):
+        payload = copy.deepcopy(whole)
+        list(objects(payload))[at][key] = "x"
+        lint(payload, dialect)
+        try:
+            imported = import_messages(payload, dialect)
+        except MalformedHistoryError as error:
+            refused += error.problems
+            continue
+        assert len(imported.messages) == len(HISTORY)
+    assert refused
+    assert all(problem.endswith(ODD_KEY) for problem in refused)

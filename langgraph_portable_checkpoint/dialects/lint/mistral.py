@@ -173,7 +173,7 @@ def lint_messages(natives: Any, version: Version, *, complete: bool) -> list[Fin
 def _order(message: _Message) -> Iterator[Finding]:
     if message.before not in _BEFORE[message.role]:
         yield message.breaks("M2", f"{message.role} stands behind {message.before or 'nothing'}")
-    for key in sorted(message.value.keys() - _KEYS[message.role]):
+    for key in sorted(message.value.keys() - _KEYS[message.role], key=str):
         yield message.breaks("M8", f"unknown key {key!r}", f".{key}")
 
 

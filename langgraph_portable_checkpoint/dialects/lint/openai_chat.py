@@ -184,7 +184,7 @@ def _roles(message: _Message) -> Iterator[Finding]:
         unknown -= _TAKEN_BY_OPENAI.get(message.role, frozenset())
     for key in sorted(unknown & _REASONING):
         yield message.breaks("H2", f"the host takes no {key}", f".{key}")
-    for key in sorted(unknown - _REASONING - (frozenset() if message.host.tools else _TOOL_KEYS)):
+    for key in sorted(unknown - _REASONING - (frozenset() if message.host.tools else _TOOL_KEYS), key=str):
         yield message.breaks("C5", f"the host knows no key {key!r}", f".{key}")
 
 
