@@ -83,6 +83,12 @@ def _is_own(key: str, *, named: bool) -> bool:
     return key not in _KNOWN and not (named and key in _WORDS)
 
 
+def omits_content(kept: Mapping[str, Any]) -> bool:
+    """Tell whether a message that was read left its content out; what was not read by us may say anything."""
+    omits = kept.get("omits")
+    return isinstance(omits, (list, tuple)) and "content" in omits
+
+
 def free_input(block: Block) -> str | None:
     """Return the input of a custom tool's call, a text that is no JSON; None for any other call."""
     args = block.get("args")

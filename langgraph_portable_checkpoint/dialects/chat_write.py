@@ -9,7 +9,7 @@ from typing import Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import NotJsonError, plain_arguments, write_arguments
 from .base import is_foreign, native, plain_text, text_and_calls
-from .beside import UNSAID, detail_of, free_input, unsaid
+from .beside import UNSAID, detail_of, free_input, omits_content, unsaid
 from .chat_hosts import Host
 from .chat_read import API, NAME, REASONING_KEYS
 from .links import CALL_TYPES
@@ -100,8 +100,7 @@ class ChatWriter:
         refusals = self._refusals(kinds.get("refusal", ()), placed)
         audio = next((block["file_id"] for block in kinds.get("audio", ()) if "file_id" in block), None)
         content = self._content(placed)
-        omits = _kept(envelope).get("omits", ())
-        if content is not None or "content" not in omits or not (calls or audio):
+        if content is not None or not omits_content(_kept(envelope)) or not (calls or audio):
             needs_text = content is None and not (calls or refusals or audio)
             message["content"] = "" if needs_text else content
         if refusals:

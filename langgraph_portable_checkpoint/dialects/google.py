@@ -29,7 +29,7 @@ from .base import (
     Target,
 )
 from .google_cli import is_recording
-from .google_parts import camel_keys
+from .google_parts import camel_keys, is_part
 from .google_read import API, NAME, PROVIDERS, Payload, Reader
 from .google_write import Writer, generation
 from .jsonl import first_objects
@@ -171,7 +171,7 @@ class Google:
         if all({"method", "response"} <= set(item) for item in payload):
             return 0.8
         foreign = any("content" in item or _has_typed_part(item) for item in payload)
-        return 0.95 if not foreign and any("parts" in item for item in payload) else 0.0
+        return 0.95 if not foreign and any(map(_has_part, payload)) else 0.0
 
     def _recognises_mapping(self, payload: Mapping[str, Any]) -> float:
         keys = camel_keys({str(key): value for key, value in payload.items()})
@@ -214,6 +214,12 @@ _CONCERNS: Final[Mapping[str, str]] = {
     "first_role": "G6",
     "last_role": "G6",
 }
+
+
+def _has_part(item: Mapping[str, Any]) -> bool:
+    """Tell whether a content has a part of Gemini's, or a text that its SDK takes for one, or has none at all."""
+    parts = item.get("parts")
+    return parts == [] or (isinstance(parts, list) and any(isinstance(part, str) or is_part(part) for part in parts))
 
 
 def _has_typed_part(item: Mapping[str, Any]) -> bool:

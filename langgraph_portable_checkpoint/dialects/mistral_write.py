@@ -9,7 +9,7 @@ from typing import Any, Final
 from ..envelope.model import Block, MessageEnvelope
 from .arguments import plain_arguments
 from .base import is_foreign, plain_text, text_and_calls
-from .beside import UNSAID, detail_of, unsaid
+from .beside import UNSAID, detail_of, omits_content, unsaid
 from .links import CALL_TYPES
 from .media_parts import base64_of, data_url_of
 from .mistral_read import API, NAME
@@ -112,7 +112,7 @@ def _no_content(kept: Mapping[str, Any], *, called: bool) -> dict[str, Any]:
     """Spell that an assistant says nothing: as it came, where there are calls."""
     if called and "content" in kept:
         return {"content": None if kept["content"] is None else ""}
-    return {} if "content" in kept.get("omits", ("content",)) else {"content": ""}
+    return {} if "omits" not in kept or omits_content(kept) else {"content": ""}
 
 
 def _calls_of(envelope: MessageEnvelope) -> list[Block]:

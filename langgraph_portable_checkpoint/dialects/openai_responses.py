@@ -170,6 +170,8 @@ class OpenAIResponses:
         if isinstance(payload, Mapping):
             if payload.get("object") == "response":
                 return 1.0
+            if "previous_interaction_id" in payload:  # Gemini's Interactions
+                return 0.0
             if isinstance(payload.get("input"), str):
                 return 0.6
             named, payload = True, payload.get("input")

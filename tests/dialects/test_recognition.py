@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages
 from langgraph_portable_checkpoint.dialects.registry import bundled_names, get_dialect
 from langgraph_portable_checkpoint.dialects.report import Export
-from langgraph_portable_checkpoint.errors import FutureVersionError
+from langgraph_portable_checkpoint.errors import FutureVersionError, UnknownDialectError
 
 _CALL = AIMessage("text", tool_calls=[{"name": "look", "args": {"a": 1}, "id": "c"}])
 _TOOLS: list[BaseMessage] = [HumanMessage("hi"), _CALL, ToolMessage("found", tool_call_id="c"), AIMessage("yo")]
@@ -85,3 +85,31 @@ def test_messages_that_the_anthropic_sdk_dumped_are_its_own() -> None:
 def test_an_envelope_of_a_later_version_is_refused_whatever_else_it_has() -> None:
     with pytest.raises(FutureVersionError):
         import_messages({"version": 4, "messages": [{"role": "user", "content": "q"}], "session_id": "s"})
+
+
+PYDANTIC_AI = [
+    {"parts": [{"content": "hi", "part_kind": "user-prompt"}], "kind": "request"},
+    {"parts": [{"content": "yo", "part_kind": "text"}], "kind": "response"},
+]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [PYDANTIC_AI, {"model": "gemini-3-pro", "input": "and now?", "previous_interaction_id": "x"}],
+    ids=["pydantic-ai", "interactions"],
+)
+def test_histories_of_others_are_nobodys(payload: Any) -> None:
+    with pytest.raises(UnknownDialectError):
+        import_messages(payload)
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "mistral"])
+@pytest.mark.parametrize("omits", [None, 1, "content", {"content": 1}])
+def test_what_an_edited_file_says_was_left_out_may_be_anything(dialect: str, omits: Any) -> None:
+    said: Any = {"v": 1, "role": "assistant", "content": [_CALL_BLOCK], "extras": {dialect: {"omits": omits}}}
+    history: list[Any] = [HumanMessage("hi"), said, ToolMessage("found", tool_call_id="c" * 9)]
+    message = export_messages(history, dialect).payload["messages"][1]
+    assert message["tool_calls"][0]["function"]["name"] == "look"
+
+
+_CALL_BLOCK = {"type": "tool_call", "id": "c" * 9, "name": "look", "args": {"a": 1}}
