@@ -94,18 +94,34 @@ _WITHIN_TURN: Final = (AIMessage, ToolMessage)
 _THOUGHTS: Final = ("thinking", "redacted_thinking", "reasoning_content", "reasoning")
 
 
-def without_thinking(model: BaseChatModel) -> BaseChatModel | None:
-    """Return a Claude that does not think, where it was told to with a budget of tokens; None for any other model.
+def without_thinking(request: ModelRequest[Any]) -> dict[str, Any]:
+    """Return what of a request to change so that Claude does not think, where it was told to with a budget of tokens.
 
-    Source: `thinking` of langchain-anthropic, `additional_model_request_fields` of langchain-aws.
+    Source: `thinking` of langchain-anthropic; `additional_model_request_fields` and `model_kwargs` of langchain-aws;
+    `create_agent`, which binds the request's settings to the model.
     """
-    if _is_enabled(getattr(model, "thinking", None)):
-        return model.model_copy(update={"thinking": None})
-    fields = getattr(model, "additional_model_request_fields", None)
-    if isinstance(fields, Mapping) and _is_enabled(fields.get("thinking")):
-        rest = {key: value for key, value in fields.items() if key != "thinking"}
-        return model.model_copy(update={"additional_model_request_fields": rest or None})
-    return None
+    told = {key: value for key, value in vars(request.model).items() if key in _THINKING_IN}
+    fields, settings = _calm(told), _calm(request.model_settings)
+    changes = {} if fields is None else {key: fields.get(key) for key in told}
+    return {
+        **({"model": request.model.model_copy(update=changes)} if changes else {}),
+        **({"model_settings": settings} if settings is not None else {}),
+    }
+
+
+_THINKING_IN: Final = ("thinking", "additional_model_request_fields", "model_kwargs")
+
+
+def _calm(fields: Any) -> dict[str, Any] | None:
+    """Return fields without an order to think, also within those that hold more of them; None where there is none."""
+    if not isinstance(fields, Mapping):
+        return None
+    found = {key: value for key, value in fields.items() if not (key == "thinking" and _is_enabled(value))}
+    for key in _THINKING_IN[1:]:
+        within = _calm(found.get(key))
+        if within is not None:
+            found[key] = within
+    return found if found != dict(fields) else None
 
 
 def _is_enabled(thinking: Any) -> bool:
@@ -146,12 +162,11 @@ class PortableHistoryMiddleware(AgentMiddleware[Any, Any]):
         named = (self._to, self._options.get("profile")) if self._to else dialect_of(request.model, request.tools)
         options = {"model": told_model(request.model), **self._options, "profile": named[1]}
         adapted = adapt_messages(request.messages, named[0], **options)
-        model, report = request.model, adapted.report
-        if thoughtless(adapted.messages) and (still := without_thinking(model)) is not None:
-            model, report = still, (*report, replace(_NOT_THINKING, target=named[0]))
+        calm = without_thinking(request) if thoughtless(adapted.messages) else {}
+        report = (*adapted.report, replace(_NOT_THINKING, target=named[0])) if calm else adapted.report
         if report:
             self._on_loss(report)
-        return request.override(model=model, messages=adapted.messages)  # type: ignore[arg-type]  # messages are messages
+        return request.override(**calm, messages=adapted.messages)  # type: ignore[arg-type]  # messages are messages
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]

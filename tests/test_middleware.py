@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from langchain_anthropic import ChatAnthropic
-from langchain_aws import ChatBedrockConverse
+from langchain_aws import ChatBedrock, ChatBedrockConverse
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -250,11 +250,11 @@ def _claude(**options: Any) -> ChatAnthropic:
     return ChatAnthropic(model="claude-sonnet-4-5", api_key="x", max_tokens=4000, **options)  # type: ignore[arg-type]
 
 
-def _requested(model: BaseChatModel, messages: list[Any]) -> tuple[Any, list[Any]]:
+def _requested(model: BaseChatModel, messages: list[Any], **asked: Any) -> tuple[Any, list[Any]]:
     """Return the model and messages that a request goes out with, and the losses."""
     losses: list[Any] = []
     sent: list[Any] = []
-    request: Any = ModelRequest(model=model, messages=messages, tools=[], state={"messages": []})
+    request: Any = ModelRequest(model=model, messages=messages, tools=[], state={"messages": []}, **asked)
     PortableHistoryMiddleware(on_loss=losses.extend).wrap_model_call(request, sent.append)  # type: ignore[arg-type]
     return sent[0], losses
 
@@ -311,6 +311,31 @@ def test_thinking_over_converse_is_off_too() -> None:
     request, losses = _requested(model, [HumanMessage("q"), own, RESULT])
     assert request.model is model
     assert losses == []
+
+
+def test_thinking_that_a_request_or_its_model_s_own_settings_ask_for_is_off_too() -> None:
+    thinking = {"type": "enabled", "budget_tokens": 1024}
+    answer = AIMessage("I look", tool_calls=[CALL], response_metadata=OPENAI)
+    history = [HumanMessage("q"), answer, RESULT]
+    settings: list[dict[str, Any]] = [
+        {"thinking": thinking, "top_k": 5},
+        {"additional_model_request_fields": {"thinking": thinking, "top_k": 5}},
+    ]
+    for asked in settings:
+        request, losses = _requested(_claude(), history, model_settings=asked)
+        assert "thinking" not in str(request.model_settings)
+        assert "top_k" in str(request.model_settings)
+        assert [loss.rule for loss in losses] == ["A12"]
+        assert "thinking" in str(asked)
+    invoked = ChatBedrock(
+        model="anthropic.claude-sonnet-4-5-20250929-v1:0",
+        region="us-east-1",
+        model_kwargs={"thinking": thinking, "top_k": 5},
+    )
+    request, losses = _requested(invoked, history)
+    assert request.model.model_kwargs == {"top_k": 5}
+    assert invoked.model_kwargs == {"thinking": thinking, "top_k": 5}
+    assert [(loss.rule, loss.target) for loss in losses] == [("A12", "anthropic")]
 
 
 @pytest.mark.parametrize("version", ["v0", "v1"])

@@ -277,7 +277,8 @@ def _check_results(results: Any, path: str, problems: Problems) -> None:
 def _chat_messages(value: Mapping[str, Any]) -> list[dict[str, Any]]:
     message = {"role": value.get("role"), "content": value.get("content")}
     if value.get("tool_calls") is not None:
-        message["tool_calls"] = value["tool_calls"]
+        calls = value["tool_calls"]
+        message["tool_calls"] = [*map(_chat_call, calls)] if isinstance(calls, list) else calls
     results = value.get("tool_results")
     if value.get("role") != "tool" or not isinstance(results, list) or not results:
         return [message]
@@ -286,6 +287,19 @@ def _chat_messages(value: Mapping[str, Any]) -> list[dict[str, Any]]:
         {**message, "content": one.get("content", message["content"]), "tool_call_id": one.get("tool_call_id")}
         for one in answers
     ]
+
+
+def _chat_call(call: Any) -> Any:
+    """Spell a call as Chat Completions does where it says its name and arguments itself, as other loggers write it."""
+    if not isinstance(call, (dict, Mapping)) or "name" not in call or "function" in call or "custom" in call:
+        return call
+    given = next((key for key in _ARGUMENTS if key in call), None)
+    rest = {key: value for key, value in call.items() if key not in ("name", "type", given)}
+    function = {"name": call["name"], **({"arguments": call[given]} if given else {})}
+    return {**rest, "type": "function", "function": function}
+
+
+_ARGUMENTS: Final = ("arguments", "args", "input", "parameters")
 
 
 def _origin(value: Mapping[str, Any], options: ImportOptions) -> Origin:

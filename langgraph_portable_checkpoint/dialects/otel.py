@@ -14,9 +14,10 @@ from functools import partial
 from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
+from .arguments import tell_invalid
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
 from .lint.otel import RULES, lint_otel
-from .otel_read import API, LISTS, NAME, READERS, messages, read_message
+from .otel_read import API, LISTS, NAME, READERS, marks_invalid, messages, read_message
 from .otel_write import PREFIX, is_part, write_message, write_part
 from .plain_values import is_everyday, plain_or_told
 from .problems import Problems
@@ -97,10 +98,14 @@ class OTel:
         """Read messages, or the attributes of a span: instructions, input and output messages, also as JSON text."""
         problems = Problems(NAME)
         found: list[MessageEnvelope] = []
+        marked = False
         for path, message in messages(payload, problems):
             found += read_message(message, path, options, problems)
+            marked = marked or marks_invalid(message)
         problems.raise_if_any()
         _tell_nameless(found, report)
+        if not marked:
+            tell_invalid(found, report)
         return found
 
     def recognises(self, payload: Any) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
 from ..envelope.model import ENVELOPE_VERSION, ROLES, Block, MessageEnvelope, Origin
+from .arguments import read_call
 from .base import ImportOptions
 from .otel_write import MESSAGE_KEYS, MODALITY, PREFIX, is_part
 from .problems import Problems
@@ -215,16 +216,29 @@ def _read_reasoning(part: Mapping[str, Any]) -> Block | None:
 
 
 def _read_call(part: Mapping[str, Any]) -> Block:
-    arguments = part.get("arguments")
-    valid = isinstance(arguments, dict) or arguments is None
-    if part.get(PREFIX + "type") == "invalid_tool_call" or not valid:
+    """Read a call; what instruments providers may hold its arguments as the JSON text that they came as."""
+    arguments, name = part.get("arguments"), part.get("name")
+    if _is_marked(part):
         text = arguments if isinstance(arguments, str) or arguments is None else json.dumps(arguments)
-        block: Block = {"type": "invalid_tool_call", "name": part.get("name"), "args": text}
+        block: Block = {"type": "invalid_tool_call", "name": name, "args": text}
     else:
-        block = {"type": "tool_call", "name": part.get("name"), "args": arguments or {}}
+        block = read_call(arguments, call_id=None, name=name)
+        block.pop("id")
+        if block.get("arguments") == "":
+            block.pop("arguments")
     if part.get("id") is not None:
         block["id"] = str(part["id"])
     return block
+
+
+def _is_marked(part: Any) -> bool:
+    return isinstance(part, (dict, Mapping)) and part.get(PREFIX + "type") == "invalid_tool_call"
+
+
+def marks_invalid(message: Any) -> bool:
+    """Tell whether a message marks a call as invalid, as our own exports do: it was so before."""
+    parts = message.get("parts") if isinstance(message, (dict, Mapping)) else None
+    return isinstance(parts, list) and any(map(_is_marked, parts))
 
 
 def _read_server_call(part: Mapping[str, Any]) -> Block:

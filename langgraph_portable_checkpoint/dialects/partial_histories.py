@@ -29,6 +29,7 @@ _KEPT: Final[Mapping[str, Mapping[str, str]]] = {
 """Keys of requests that name what the provider keeps, with what that is."""
 _CHOICES: Final = frozenset({"openai-chat", "mistral"})
 _STOPS: Final[Mapping[str, str]] = {
+    "langchain": "response_metadata",
     "anthropic": "stop_reason",
     "claude-code": "stop_reason",
     "google": "finishReason",

@@ -71,7 +71,8 @@ def _holds_objects(items: Iterable[Any], depth: int, seen: set[int]) -> bool:
 
 
 def _is_object(value: Any) -> bool:
-    return callable(getattr(value, "model_dump", None)) and not isinstance(value, (type, BaseMessage))
+    """Tell an object that can be dumped by its class, so that nothing of an odd one is asked."""
+    return callable(getattr(type(value), "model_dump", None)) and not isinstance(value, (type, BaseMessage))
 
 
 def _plain(value: Any, depth: int, seen: dict[int, Any]) -> Any:
@@ -99,8 +100,10 @@ def _dumped(value: Any) -> Any:
     try:
         how["exclude"] = getattr(value, "__api_exclude__", None)
         told = value.model_dump(**how, exclude_none=True)
-        return told if hasattr(value, "to_json_dict") else _joined(value.model_dump(**how, exclude_unset=True), told)
-    except (TypeError, ValueError, AttributeError, RecursionError):
+        if hasattr(type(value), "to_json_dict"):
+            return told
+        return _joined(value.model_dump(**how, exclude_unset=True), told)
+    except Exception:  # noqa: BLE001 - an object of anybody's may do anything; it is refused with its place
         return value
 
 

@@ -242,3 +242,14 @@ def test_a_result_that_is_no_object_is_refused_with_its_place() -> None:
     line = {"role": "tool", "content": None, "tool_calls": None, "tool_results": [[{"tool_call_id": "a"}]]}
     with pytest.raises(MalformedHistoryError, match=r"line 2 tool_results\[0\].*not an object"):
         read([{"role": "user", "content": "q", "tool_calls": None, "tool_results": None}, line])
+
+
+@pytest.mark.parametrize("key", ["input", "args", "arguments", "parameters"])
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_call_that_says_its_name_itself_is_read(key: str, as_text: bool) -> None:
+    args = {"x": 1}
+    call = {"id": "1", "name": "f", key: json.dumps(args) if as_text else args}
+    line = {"role": "assistant", "content": None, "tool_calls": [call], "tool_results": None}
+    imported = import_messages(json.dumps({**line, "provider": "x", "model": None, "ts": None}), "agent-checkpoint")
+    message: Any = imported.messages[0]
+    assert message.tool_calls == [{"name": "f", "args": args, "id": "1", "type": "tool_call"}]

@@ -320,3 +320,25 @@ def test_an_id_that_was_made_for_a_call_of_gemini_s_does_not_go_back_to_it() -> 
 )
 def test_ordinary_parts_of_langchain_are_told_whole(part: dict[str, Any]) -> None:
     assert export_messages([HumanMessage([{"type": "text", "text": "see"}, part])], "otel").lossless
+
+
+@pytest.mark.parametrize(
+    ("arguments", "args"), [('{"city":"Paris"}', {"city": "Paris"}), ("", {}), (None, {}), ({"a": 1}, {"a": 1})]
+)
+def test_arguments_are_read_also_as_the_text_that_they_came_as(arguments: Any, args: Any) -> None:
+    part = {"type": "tool_call", "id": "c", "name": "f", "arguments": arguments}
+    imported = import_messages([{"role": "assistant", "parts": [part]}], "otel")
+    message: Any = imported.messages[0]
+    assert imported.report == ()
+    assert message.tool_calls == [{"name": "f", "args": args, "id": "c", "type": "tool_call"}]
+
+
+@pytest.mark.parametrize("arguments", ["{bad", "[1]", [1], 7])
+def test_arguments_that_are_no_object_are_told(arguments: Any) -> None:
+    part = {"type": "tool_call", "id": "c", "name": "f", "arguments": arguments}
+    imported = import_messages([{"role": "assistant", "parts": [part]}], "otel")
+    told = [(loss.rule, loss.kind, loss.path) for loss in imported.report]
+    assert told == [("arguments", "unresolved", "content[0].args")]
+    history = [HumanMessage("q"), *imported.messages]
+    again = import_messages(export_messages(history, "otel", incomplete="synthesize").payload)
+    assert "arguments" not in [loss.rule for loss in again.report]

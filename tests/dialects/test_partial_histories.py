@@ -37,6 +37,11 @@ def told(payload: Any, dialect: str) -> list[tuple[str, str]]:
     ("dialect", "payload", "path"),
     [
         ("openai-responses", {"input": "x", "previous_response_id": "resp_1"}, "previous_response_id"),
+        (
+            "langchain",
+            [{"type": "ai", "data": {"content": "par", "response_metadata": {"finish_reason": "length"}}}],
+            "response_metadata",
+        ),
         ("openai-responses", {"input": [USER], "conversation": {"id": "conv_1"}}, "conversation"),
         ("openai-responses", {"input": [USER], "prompt": {"id": "pmpt_1"}}, "prompt"),
         ("openai-responses", {"output": [MESSAGE], "previous_response_id": "resp_1"}, "previous_response_id"),

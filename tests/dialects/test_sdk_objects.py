@@ -175,3 +175,23 @@ def test_an_object_that_cannot_be_written_is_told_of_where_it_is() -> None:
     with pytest.raises(MalformedHistoryError, match=r"messages\[1\].*Broken"):
         import_messages({"messages": history}, "anthropic")
     assert [(found.rule, found.path) for found in lint(history, "anthropic")] == [("A18", "messages[1].content[0]")]
+
+
+class Raising:
+    def model_dump(self, **_options: Any) -> Any:
+        raise RuntimeError("boom")
+
+
+class Asked:
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+@pytest.mark.parametrize("kind", [Raising, Asked])
+def test_an_object_that_does_odd_things_is_refused_with_its_place(kind: Any) -> None:
+    odd = kind()
+    history = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": [odd]}, odd]
+    for dialect in ("openai-chat", "anthropic", "openai-responses"):
+        with pytest.raises(MalformedHistoryError, match=r"\[2\]"):
+            import_messages(history, dialect)
+        assert lint(history, dialect)
