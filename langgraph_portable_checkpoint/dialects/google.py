@@ -111,6 +111,7 @@ class Google:
         DeclaredLoss(rule="G2", kind="re-keyed", when="a content whose role is none"),
         DeclaredLoss(rule="G14", kind="downgraded", when="a part with a value that Gemini refuses: it is spelled anew"),
         DeclaredLoss(rule="G4", kind="dropped", when="citations, and blocks that no part can say"),
+        DeclaredLoss(rule="G4", kind="unresolved", when="such a block in what the user or a tool said"),
         DeclaredLoss(rule="G14", kind="dropped", when="what a part or call says beside its content"),
     )
 

@@ -205,11 +205,13 @@ class Writer:
             return plain
         part = block.get("value") if block["type"] == "non_standard" else native_part(block)
         unknown = part is None or not is_part(part) or (block["type"] == "non_standard" and not _is_sound(part, placed))
-        if unknown and block["type"] in _UNSUPPORTED and self.options.on_unsupported_part == "raise":
-            what = kind_of(block.get("value")) if block["type"] == "non_standard" else block["type"]
+        what = kind_of(block.get("value")) if block["type"] == "non_standard" else block["type"]
+        policy = self.options.on_unsupported_part if unknown and block["type"] in _UNSUPPORTED else None
+        if policy == "raise":
             raise unsupported(placed, path, what, "Gemini refuses it")
-        if part is None and block["type"] in MEDIA_PARTS:
-            self.report.add("G14", "unresolved", action="a text stands in for a part", at=placed, path=path)
+        if policy == "placeholder" and (block["type"] in MEDIA_PARTS or placed.envelope["role"] != "assistant"):
+            rule = "G14" if block["type"] in MEDIA_PARTS else "G4"
+            self.report.add(rule, "unresolved", action="a text stands in for a part", at=placed, path=path, detail=what)
             return {"text": placeholder(block)["text"]}
         if unknown:
             self.report.add("G4", "dropped", action=f"left out a {block['type']} block", at=placed, path=path)

@@ -156,6 +156,10 @@ def test_it_goes_for_parts_that_their_own_api_refuses(named: str, content: dict[
     assert [loss.kind for loss in dropped.report] == ["dropped"]
     assert "not available" not in str(dropped.payload)
     assert "left out" not in str(dropped.payload)
+    told = export_messages(messages, named)
+    assert [loss.kind for loss in told.report] in (["unresolved"], ["placeholder"])
+    assert "not available" in str(told.payload) or "left out" in str(told.payload)
+    assert not lint(told.payload, named)
 
 
 def test_a_lone_block_that_converse_refuses_leaves_a_text() -> None:
