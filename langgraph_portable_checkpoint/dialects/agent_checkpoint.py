@@ -33,6 +33,9 @@ KEYS: Final = ("role", "content", "tool_calls", "tool_results", "provider", "mod
 _META: Final = ("id", "name", "typed_by_user")
 _RECOVERED: Final = "recovered"
 """The mark of messages that only older checkpoints hold, as an export with `full=True` makes it."""
+_RESULT: Final = "tool_result"
+"""Where the extras of a message keep what its result says in keys of its own."""
+_RESULT_KEYS: Final = frozenset({"tool_call_id", "content", "is_error"})
 _READ_META: Final = frozenset({*_META, _RECOVERED, "origin"})
 _ANTHROPIC_BLOCKS: Final = frozenset(
     {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document", "image"}
@@ -178,15 +181,18 @@ def _with_own_keys(line: dict[str, Any], kept: Any) -> dict[str, Any]:
     if not isinstance(kept, Mapping):
         return line
     own = kept.get("_meta")
-    rest = {key: value for key, value in kept.items() if key not in line}
+    rest = {key: value for key, value in kept.items() if key not in line and key != _RESULT}
     return {**line, **rest, "_meta": {**(own if isinstance(own, Mapping) else {}), **line["_meta"]}}
 
 
 def _results(message: Mapping[str, Any], envelope: MessageEnvelope) -> list[dict[str, Any]] | None:
     if message["role"] != "tool":
         return None
+    kept = (envelope.get("extras") or {}).get(NAME)
+    own = kept.get(_RESULT) if isinstance(kept, Mapping) else None
     found = {"tool_call_id": message.get("tool_call_id"), "content": message.get("content")}
-    return [found | ({"is_error": True} if envelope.get("status") == "error" else {})]
+    error = {"is_error": True} if envelope.get("status") == "error" else {}
+    return [{**(own if isinstance(own, Mapping) else {}), **found, **error}]
 
 
 def _lines(payload: Any, report: Report) -> tuple[list[Line], Problems]:
@@ -340,7 +346,18 @@ def _dressed(envelope: MessageEnvelope, value: Mapping[str, Any]) -> MessageEnve
         ]
         if any(one.get("is_error") is True for one in mine):
             envelope["status"] = "error"
+        for rest in ({key: one[key] for key in one if key not in _RESULT_KEYS} for one in mine[:1]):
+            _keep_of_result(envelope, rest)
     return envelope
+
+
+def _keep_of_result(envelope: MessageEnvelope, rest: Mapping[str, Any]) -> None:
+    """Keep what a result says in keys that the format does not know; its name is the message's where that has none."""
+    if isinstance(rest.get("name"), str):
+        envelope.setdefault("name", rest["name"])
+    if rest:
+        extras = envelope.get("extras", {})
+        envelope["extras"] = {**extras, NAME: {**extras.get(NAME, {}), _RESULT: dict(rest)}}
 
 
 def _beside(value: Mapping[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:

@@ -240,7 +240,9 @@ def _call(native: Mapping[str, Any], path: str, problems: Problems) -> Block:
         }
     else:
         function = native.get("function")
-        function = function if isinstance(function, (dict, Mapping)) else {}
+        if not isinstance(function, (dict, Mapping)):
+            problems.add(f"{path}.function", "is missing" if function is None else "is not an object")
+            function = {}
         name = problems.optional_text(function.get("name"), f"{path}.function.name")
         block = read_call(function.get("arguments"), call_id=call_id, name=name)
         keep_beside(block, function)

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from ..envelope.model import ENVELOPE_VERSION, ROLES, Block, MessageEnvelope, Origin
 from .arguments import read_call
 from .base import ImportOptions
-from .otel_write import MESSAGE_KEYS, MODALITY, PREFIX, is_part
+from .otel_write import MESSAGE_KEYS, MODALITY, OF_ANSWER, PREFIX, is_part
 from .problems import Problems
 
 NAME: Final = "otel"
@@ -165,7 +165,11 @@ def _read_answer(
     envelope = _envelope("tool", _answer_blocks(response), message, options, joined=joined)
     if part.get("id") is not None:
         envelope["tool_call_id"] = str(part["id"])
-    envelope.setdefault("status", "success")
+    if isinstance(part.get("name"), str):
+        envelope.setdefault("name", part["name"])
+    envelope.setdefault("status", "error" if part.get("is_error") is True else "success")
+    if rest := _beside(part):
+        envelope["extras"] = {**envelope.get("extras", {}), OF_ANSWER: rest}
     return envelope
 
 
@@ -192,7 +196,28 @@ def _read_part(part: Mapping[str, Any]) -> Block:
     if "arguments" in kept and not _spells(kept["arguments"], block.get("args")):
         del kept["arguments"]
     block.update(kept)  # type: ignore[typeddict-item]  # keys are the model's own
+    if rest := _beside(part):
+        block["extras"] = {**block.get("extras", {}), NAME: rest}
     return block
+
+
+def _beside(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a part says in keys that the conventions do not name for it, and neither do we."""
+    known = _PART_KEYS.get(str(part.get("type")), part.keys())
+    return {key: value for key, value in part.items() if key not in known and not key.startswith(PREFIX)}
+
+
+_MEDIA_KEYS: Final = ("type", "content", "uri", "file_id", "modality", "mime_type", "id")
+_CALL_KEYS: Final = ("type", "id", "name", "arguments")
+_PART_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("text", "reasoning", "thinking"), ("type", "content")),
+    **dict.fromkeys(("blob", "uri", "file"), _MEDIA_KEYS),
+    "tool_call": _CALL_KEYS,
+    "server_tool_call": (*_CALL_KEYS, "server_tool_call"),
+    "server_tool_call_response": ("type", "id", "server_tool_call_response"),
+    "tool_call_response": ("type", "id", "response", "result"),
+}
+"""Keys that readers of each type of part look at; of other types a part stands as it came."""
 
 
 def _spells(text: str, args: Any) -> bool:

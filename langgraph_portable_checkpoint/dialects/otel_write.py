@@ -27,6 +27,8 @@ MESSAGE_KEYS: Final = (
 )
 """Keys of an envelope that stand beside the message under `PREFIX`."""
 NAME: Final = "otel"
+OF_ANSWER: Final = "otel.tool_call_response"
+"""Where an envelope keeps what a tool's answer says in keys of its own."""
 _EXTRAS: Final = PREFIX + "extras"
 _IMPLIED: Final = ((PREFIX + "origin", {"api": "otel"}), (PREFIX + "status", "success"))
 """What reading takes for granted where nothing is said."""
@@ -73,15 +75,22 @@ def write_message(envelope: MessageEnvelope) -> dict[str, Any]:
 
 
 def _own_keys(kept: dict[str, Any], message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Take out of the extras what a message of this dialect had beside our keys, to stand where it stood."""
-    extras = kept[_EXTRAS]
-    own = extras.get(NAME)
-    if not isinstance(own, Mapping) or not message.keys().isdisjoint(own) or any(PREFIX in key for key in own):
-        return {}
-    rest = {key: value for key, value in extras.items() if key != NAME}
-    del kept[_EXTRAS]
-    kept |= {_EXTRAS: rest} if rest else {}
+    """Take out of the extras what a message of this dialect, and a tool's answer in it, had beside our keys."""
+    answer = message["parts"][0] if message["role"] == "tool" else {}
+    kept[_EXTRAS], beside = _apart(kept[_EXTRAS], OF_ANSWER, answer)
+    answer.update(beside)
+    kept[_EXTRAS], own = _apart(kept[_EXTRAS], NAME, message)
+    if (own or beside) and not kept[_EXTRAS]:
+        del kept[_EXTRAS]
     return own
+
+
+def _apart(extras: Mapping[str, Any], key: str, part: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Part what goes back into a part of this dialect from the rest of the extras."""
+    own = extras.get(key)
+    if not isinstance(own, Mapping) or not part or not part.keys().isdisjoint(own) or any(PREFIX in one for one in own):
+        return extras, {}
+    return {name: value for name, value in extras.items() if name != key}, own
 
 
 def _answer(envelope: MessageEnvelope, parts: list[Part]) -> Part:
@@ -118,11 +127,16 @@ def write_part(block: Block) -> Part:
         return dict(block["raw"])
     writer = _WRITERS.get(block["type"], _write_other)
     part, used = writer(block)
-    rest = {
+    rest: dict[str, Any] = {
         PREFIX + key: value
         for key, value in block.items()
         if key not in used and key not in _UNTOLD and value is not None
     }
+    if isinstance(rest.get(_EXTRAS), Mapping):
+        rest[_EXTRAS], own = _apart(rest[_EXTRAS], NAME, part)
+        part = {**part, **own}
+        if own and not rest[_EXTRAS]:
+            del rest[_EXTRAS]
     return {**part, **_json(rest)} if rest else part
 
 

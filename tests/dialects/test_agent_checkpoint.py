@@ -253,3 +253,17 @@ def test_a_call_that_says_its_name_itself_is_read(key: str, as_text: bool) -> No
     imported = import_messages(json.dumps({**line, "provider": "x", "model": None, "ts": None}), "agent-checkpoint")
     message: Any = imported.messages[0]
     assert message.tool_calls == [{"name": "f", "args": args, "id": "1", "type": "tool_call"}]
+
+
+def test_what_a_result_says_in_keys_of_its_own_goes_back_with_it() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    result = {"tool_call_id": "a", "content": "r", "duration": 3, "name": "f", "is_error": True}
+    rest: Any = {"provider": "openai", "model": None, "ts": None}
+    lines = [
+        {"role": "assistant", "content": None, "tool_calls": [call], "tool_results": None, **rest},
+        {"role": "tool", "content": "r", "tool_calls": None, "tool_results": [result], **rest},
+    ]
+    imported = import_messages("\n".join(map(json.dumps, lines)), "agent-checkpoint")
+    assert imported.messages[1].name == "f"
+    [again] = export_messages(imported.messages, "agent-checkpoint").payload["lines"][1]["tool_results"]
+    assert again == result

@@ -26,6 +26,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 }
 PDF = {"type": "file", "mime_type": "application/pdf", "data": b"%PDF", "filename": "a_b.pdf"}
 BROKEN_IMAGE = {"type": "image", "mime_type": "image/png", "base64": "%%%"}
+NEW_PART = {"type": "non_standard", "value": {"newPart": {}}, "raw": {"newPart": {}}}
 CITED = text("as it says", annotations=[{"type": "citation", "url": "https://example.com"}])
 STEP = (user("hi"), assistant(call("c1"), origin=CLAUDE), result("c1"))
 
@@ -46,6 +47,7 @@ EXPORTS: dict[tuple[str, str, str], Case] = {
     ("google", "G12", "dropped"): Case(STEP, {"profile": "vertex"}),
     ("google", "G1", "dropped"): Case((user("hi", " "),)),
     ("google", "G4", "dropped"): Case((user("hi"), assistant(CITED))),
+    ("google", "G4", "unresolved"): Case((message("user", NEW_PART, text("hi"), origin=GEMINI_2),)),
     ("google", "G14", "synthesized"): Case((user({"type": "image", "url": "https://example.com/a"}),)),
     ("google", "G14", "unresolved"): Case((user(BROKEN_IMAGE),)),
     ("google", "G14", "dropped"): Case((user(PDF),)),

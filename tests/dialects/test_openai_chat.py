@@ -9,6 +9,7 @@ import pytest
 
 from langgraph_portable_checkpoint.dialects.chat_hosts import HOSTS
 from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages, lint
+from langgraph_portable_checkpoint.errors import MalformedHistoryError
 from tests.dialects import oracle_shapes
 from tests.dialects.histories import CLAUDE, OPENAI, assistant, call, message, result, system, text, user
 
@@ -220,3 +221,12 @@ def test_arguments_that_a_log_holds_as_an_object_are_sent_as_text(dialect: str) 
     export = export_messages(import_messages(asked, dialect).envelopes, dialect, incomplete="synthesize")
     assert not lint(export.payload, dialect)
     assert '{\\"a\\": 1}' in json.dumps(export.payload)
+
+
+@pytest.mark.parametrize(
+    "call", [{"id": "a", "name": "f", "args": {"x": 1}}, {"id": "a", "type": "function"}, {"id": "a", "function": "f"}]
+)
+def test_a_call_without_a_function_is_refused_with_its_place(call: Any) -> None:
+    history = [{"role": "user", "content": "q"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    with pytest.raises(MalformedHistoryError, match=r"\[1\]\.tool_calls\[0\]\.function: is"):
+        import_messages(history, "openai-chat")

@@ -342,3 +342,27 @@ def test_arguments_that_are_no_object_are_told(arguments: Any) -> None:
     history = [HumanMessage("q"), *imported.messages]
     again = import_messages(export_messages(history, "otel", incomplete="synthesize").payload)
     assert "arguments" not in [loss.rule for loss in again.report]
+
+
+def test_what_a_part_says_in_keys_of_its_own_goes_back_with_it() -> None:
+    history: list[Any] = [
+        {
+            "role": "assistant",
+            "parts": [
+                {"type": "reasoning", "content": "r", "signature": "S"},
+                {"type": "text", "content": "t", "annotations": [1]},
+                {"type": "tool_call", "id": "c", "name": "f", "arguments": {}, "thought_signature": "S"},
+                {"type": "uri", "mime_type": "image/png", "modality": "image", "uri": "https://x.org/a.png", "more": 1},
+            ],
+        },
+        {
+            "role": "tool",
+            "parts": [{"type": "tool_call_response", "id": "c", "response": "no", "is_error": True, "took": 3}],
+        },
+    ]
+    imported = import_messages(history, "otel")
+    assert imported.envelopes[1]["status"] == "error"
+    back = export_messages(imported.messages, "otel").payload["messages"]
+    assert [one["parts"] for one in back] == [one["parts"] for one in history]
+    elsewhere = export_messages(imported.messages, "openai-chat")
+    assert any("beside" in loss.action and "otel" in loss.detail for loss in elsewhere.report)
