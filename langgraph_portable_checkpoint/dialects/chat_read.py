@@ -58,6 +58,8 @@ def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) 
         envelope["status"] = "success"
     if isinstance(message.get("name"), str):
         envelope["name"] = message["name"]
+    elif message.get("role") == "tool" and isinstance(message.get("tool_name"), str):  # Ollama's word for it
+        envelope["name"] = message["tool_name"]
     if message["role"] != role:
         envelope["role_detail"] = message["role"]
     extras = {} if plain and "content" in message else _extras(message, content)

@@ -152,12 +152,26 @@ def _record(line: Line, previous: str | None) -> Record | None:
 
 
 def _leaf(records: Sequence[Record], by_uuid: Mapping[str, Record]) -> Record | None:
-    """The last message in file order that ends a branch; of the main conversation, unless the file is a subagent's."""
+    """The last message in file order that ends a branch; of the main conversation, unless the file is a subagent's.
+
+    A branch may end in what the program said by itself (a skill's text, a hook's), but holds more than that.
+    """
     parents = {record.parent for record in records}
     leaves = [_nearest_message(record, by_uuid) for record in records if record.uuid not in parents]
     found = [leaf for leaf in leaves if leaf is not None]
-    main = [leaf for leaf in found if not leaf.hidden and not leaf.value.get("isMeta")]
+    main = [leaf for leaf in found if not leaf.hidden and _nearest_said(leaf, by_uuid) is not None]
     return max(main or found, key=lambda record: record.line, default=None)
+
+
+def _nearest_said(leaf: Record, by_uuid: Mapping[str, Record]) -> Record | None:
+    """Return the last message of a branch that the program did not say by itself."""
+    seen: set[str] = set()
+    record: Record | None = leaf
+    while record is not None and record.value.get("isMeta"):
+        seen.add(record.uuid)
+        above = by_uuid.get(record.parent or "")
+        record = _nearest_message(above, by_uuid) if above is not None and above.uuid not in seen else None
+    return record
 
 
 def _nearest_message(record: Record | None, by_uuid: Mapping[str, Record]) -> Record | None:

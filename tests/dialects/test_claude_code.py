@@ -356,3 +356,54 @@ def test_a_damaged_file_is_read_with_a_report_or_refused(at: int, damage: bytes)
         read(whole[:at] + damage)
     except MalformedHistoryError:
         return
+
+
+@pytest.mark.parametrize("program", ["skill", "image", "nothing"])
+def test_a_conversation_that_ends_in_what_the_program_said_is_whole(program: str) -> None:
+    """A result of parallel calls is a leaf too, and earlier; what the program said stands where it stood."""
+    spoken = {
+        "skill": [said("k", "u2", "Skill text", isMeta=True)],
+        "image": [said("k", "u2", "[Image: source]", isMeta=True), said("k2", "k", "Caveat", isMeta=True)],
+        "nothing": [],
+    }[program]
+    envelopes, losses = read(
+        [
+            said("u1", None, "q"),
+            answered("a1", "u1", "m1", use("c1")),
+            answered("a2", "a1", "m1", use("c2")),
+            said("r1", "a1", [result("c1")]),
+            said("r2", "a2", [result("c2")]),
+            answered("a3", "r2", "m2", text("done")),
+            said("u2", "a3", "more"),
+            *spoken,
+        ]
+    )
+    ends = [("user", [one["message"]["content"]]) for one in spoken]
+    assert [one["role"] for one in envelopes][:4] == ["user", "assistant", "tool", "tool"]
+    assert shape(envelopes)[4:] == [("assistant", ["done"]), ("user", ["more"]), *ends]
+    assert losses == []
+
+
+def test_the_branch_that_a_user_went_on_with_is_read_though_it_ends_in_what_the_program_said() -> None:
+    envelopes, losses = read(
+        [
+            said("a", None, "hi"),
+            answered("b", "a", "m1", text("old")),
+            said("c", "a", "rephrased"),
+            answered("d", "c", "m2", text("new")),
+            said("e", "d", "Stop hook feedback", isMeta=True),
+        ]
+    )
+    assert shape(envelopes) == [
+        ("user", ["hi"]),
+        ("user", ["rephrased"]),
+        ("assistant", ["new"]),
+        ("user", ["Stop hook feedback"]),
+    ]
+    assert {loss.rule for loss in losses} == {"CC3"}
+
+
+def test_what_the_program_alone_said_is_no_branch() -> None:
+    conversation = [said("u1", None, "q"), answered("a1", "u1", "m1", text("yes"))]
+    envelopes, _ = read([*conversation, said("k", None, "Caveat", isMeta=True)])
+    assert shape(envelopes) == [("user", ["q"]), ("assistant", ["yes"])]

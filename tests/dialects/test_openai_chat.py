@@ -230,3 +230,14 @@ def test_a_call_without_a_function_is_refused_with_its_place(call: Any) -> None:
     history = [{"role": "user", "content": "q"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
     with pytest.raises(MalformedHistoryError, match=r"\[1\]\.tool_calls\[0\]\.function: is"):
         import_messages(history, "openai-chat")
+
+
+def test_results_without_ids_find_their_calls_by_the_name_of_their_tool() -> None:
+    calls = [{"function": {"name": name, "arguments": "{}"}} for name in "fg"]
+    results = [{"role": "tool", "tool_name": name, "content": name * 2} for name in "gf"]
+    history = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "", "tool_calls": calls}, *results]
+    imported = import_messages(history, "openai-chat")
+    sent = export_messages(imported.messages, "anthropic").payload["messages"]
+    uses = {part["id"]: part["name"] for part in sent[1]["content"]}
+    answers = {uses[part["tool_use_id"]]: part["content"] for part in sent[2]["content"]}
+    assert answers == {"f": "ff", "g": "gg"}
