@@ -334,3 +334,22 @@ def test_other_channels_and_waiting_writes_are_read_whole_though_the_conversatio
     assert found.pending_writes == whole.pending_writes == listed.pending_writes
     assert "not available" not in str(found.checkpoint["channel_values"]["messages"])
     assert "kept as" in str(found.checkpoint["channel_values"]["messages"])
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3, 6, 9])
+@pytest.mark.parametrize("media", [0, 1])
+def test_a_waiting_write_of_what_the_conversation_holds_too_is_read_whole(
+    saver: PortableRedisSaver, server: Room, media: int, turns: int
+) -> None:
+    said: list[Any] = []
+    for turn in range(turns):
+        said += [HumanMessage(_image(turn), id=f"q{turn}"), AIMessage("ok", id=f"a{turn}")]
+    said.append(HumanMessage("last", id="last"))
+    where: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    at = saver.put(where, checkpoint({"messages": said}), {}, {"messages": 1})
+    saver.put_writes(at, [("messages", said[0]), ("messages", said[-3]), ("messages", [*said])], "task")
+    with PortableRedisSaver.from_url(server.url, prefix=server.prefix) as other:
+        found = other.get_tuple({"configurable": {**where["configurable"], "media": media}})
+    assert found is not None
+    assert [value for _, _, value in found.pending_writes or ()] == [said[0], said[-3], said]
+    assert "kept as" in str(found.checkpoint["channel_values"])

@@ -149,7 +149,11 @@ def _assemble(
 def last_turns(
     core: Core, view: ThreadView, parsed: Parsed, refs: tuple[bytes, ...], decoder: Decoder, thread_id: str, turns: int
 ) -> Program[tuple[Mapping[str, int], tuple[bytes, ...]]]:
-    """Find where the conversation's last turns begin, and the refs whose media are wanted."""
+    """Find where the conversation's last turns begin, and the refs whose media are wanted.
+
+    Args:
+        refs: The record's, and behind them those of its pending writes.
+    """
     yield from fetch_missing(core, view, thread_id, refs, decoder, media=False)
     wanted = _wanted(core, parsed, refs, decoder, turns)
     decoder.final = False  # all items are at hand, and no media
@@ -173,7 +177,8 @@ def _wanted(
     start = found[-turns].start if 0 < turns <= len(found) else (0 if turns else len(made.entries))
     late = {ref for entry in made.entries[start:] for ref in entry.refs}
     others = {ref for name, entry in values.items() if name != channel for ref in entry.refs}
-    return {channel: start}, tuple(late | others | set(refs) - set(values[channel].refs))
+    waiting = set(refs[len(parsed.refs) :])  # what writes name is read whole, also where the conversation names it too
+    return {channel: start}, tuple(late | others | waiting | set(parsed.refs) - set(values[channel].refs))
 
 
 def _facts(decoder: Decoder, entries: Sequence[Entry]) -> list[MessageFact] | None:
