@@ -33,7 +33,7 @@ def dialect_of(model: BaseChatModel, tools: Sequence[Any] = ()) -> tuple[str, st
         LookupError: the model is not known; pass `to=` instead.
     """
     names = [base.__name__ for base in type(model).__mro__]
-    word = str(model._get_ls_params().get("ls_provider", ""))
+    word = str(_told(model).get("ls_provider", ""))
     found = integration_of(names, word)
     if found is None:
         known = ", ".join(sorted(BY_WORD))
@@ -69,8 +69,16 @@ def _host(model: BaseChatModel) -> str:
 
 def model_name(model: BaseChatModel) -> str | None:
     """Name the model that a LangChain chat model asks; some parts may go to that very model only."""
-    name = model._get_ls_params().get("ls_model_name")
+    name = _told(model).get("ls_model_name")
     return name if isinstance(name, str) and name else None
+
+
+def _told(model: BaseChatModel) -> Mapping[str, Any]:
+    """Return what a model says of itself to tracers; nothing where it is not chosen yet, or is no chat model."""
+    try:
+        return model._get_ls_params()
+    except AttributeError:
+        return {}
 
 
 def told_model(model: BaseChatModel) -> str | dict[str, Any] | None:

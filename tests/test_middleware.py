@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langchain_anthropic import ChatAnthropic
 from langchain_aws import ChatBedrock, ChatBedrockConverse
+from langchain_aws.chat_models.bedrock_converse import _messages_to_bedrock
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -21,9 +22,9 @@ pytest.importorskip("langchain.agents.middleware", reason="the package langchain
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import ModelRequest
-from langchain.chat_models.base import _BUILTIN_PROVIDERS
+from langchain.chat_models.base import _BUILTIN_PROVIDERS, init_chat_model
 
-from langgraph_portable_checkpoint import import_messages, middleware
+from langgraph_portable_checkpoint import export_messages, import_messages, middleware
 from langgraph_portable_checkpoint.dialects.integrations import BY_CLASS, BY_WORD, INTEGRATIONS
 from langgraph_portable_checkpoint.dialects.registry import get_dialect
 from langgraph_portable_checkpoint.middleware import PortableHistoryMiddleware, dialect_of
@@ -354,3 +355,49 @@ def test_a_paused_answer_goes_back_as_it_is(version: str) -> None:
     }
     request, losses = _requested(model, [HumanMessage("q"), answer, HumanMessage("never mind")])
     assert [(loss.rule, loss.kind) for loss in losses] == [("A13", "dropped")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [("image", {"format": "png"}), ("video", {"format": "mp4"}), ("document", {"format": "pdf", "name": "report"})],
+)
+def test_media_in_s3_go_to_converse_as_they_are(kind: str, told: dict[str, Any]) -> None:
+    native = {kind: {**told, "source": {"s3Location": {"uri": "s3://bucket/a"}}}}
+    history = [
+        {"role": "user", "content": [{"text": "look"}, native]},
+        {"role": "assistant", "content": [{"text": "ok"}]},
+    ]
+    said = [HumanMessage([{"type": "text", "text": "look"}, native]), AIMessage("ok"), HumanMessage("more")]
+    for messages in (import_messages(history, "bedrock").messages, adapt_messages(said, "bedrock").messages):
+        sent, _ = _messages_to_bedrock(messages)
+        assert native in sent[0]["content"]
+
+
+@pytest.mark.parametrize("spelled", [base64.urlsafe_b64encode, base64.b64encode])
+def test_signatures_of_gemini_go_back_as_the_bytes_that_they_are(spelled: Any) -> None:
+    """The SDK's own objects spell them with the URL-safe alphabet, of which the integration knows nothing."""
+    signature = bytes(range(240, 256)) * 3 + b"\xfb\xff"
+    call = {"functionCall": {"name": "f", "args": {}, "id": "c"}, "thoughtSignature": spelled(signature).decode()}
+    answer = {"functionResponse": {"name": "f", "id": "c", "response": {"output": "1"}}}
+    contents = [
+        {"role": "user", "parts": [{"text": "q"}]},
+        {"role": "model", "parts": [call]},
+        {"role": "user", "parts": [answer]},
+    ]
+    imported = import_messages({"contents": contents}, "google", model="gemini-3-pro-preview")
+    adapted = adapt_messages(imported.messages, "google", model="gemini-3-pro-preview")
+    model = ChatGoogleGenerativeAI(model="gemini-3-pro-preview", google_api_key="x")
+    for messages in (imported.messages, adapted.messages):
+        sent = model._prepare_request(messages)["contents"]
+        assert sent[1].parts[0].thought_signature == signature
+    assert export_messages(imported.messages, "google").payload["contents"] == contents
+
+
+def test_a_model_that_is_not_chosen_yet_is_named_by_the_dialect() -> None:
+    model: Any = init_chat_model(configurable_fields="any")
+    with pytest.raises(LookupError, match=r"Pass to="):
+        dialect_of(model)
+    request: Any = ModelRequest(model=model, messages=[HumanMessage("hi")], tools=[], state={"messages": []})
+    sent: list[Any] = []
+    PortableHistoryMiddleware(to="anthropic").wrap_model_call(request, sent.append)  # type: ignore[arg-type]
+    assert sent[0].messages[0].content == "hi"

@@ -121,7 +121,8 @@ def _keep_rest(block: Block, native: Mapping[str, Any], field: str) -> None:
         if key != field and value is not None and (key != "thought" or field != "text")
     }
     if "thoughtSignature" in rest:
-        rest["signature"] = rest.pop("thoughtSignature")
+        signature = rest.pop("thoughtSignature")
+        rest["signature"] = standard_base64(padded(signature)) if isinstance(signature, str) else signature
     if rest:
         block.setdefault("extras", {}).update(rest)
 

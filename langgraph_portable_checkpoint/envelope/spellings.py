@@ -88,6 +88,9 @@ def _converse_part(block: _Block, *, answers: bool) -> dict[str, Any] | None:
         return {"type": "non_standard", "value": raw} if answers else raw
     if key == "citationsContent" and answers and isinstance(value.get("citations"), list):
         return {"type": "text", "text": block.get("text") or "", "citations": value["citations"]}
+    source = value.get("source")
+    if isinstance(source, dict) and "s3Location" in source:  # the standard blocks are taken by their bytes alone
+        return {"type": "non_standard", "value": raw} if answers else raw
     if key == "document" and not value.keys() <= _PLAIN_DOCUMENT:
         return {"type": "document", "document": value}
     return None
