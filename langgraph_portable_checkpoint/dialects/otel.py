@@ -98,13 +98,13 @@ class OTel:
         """Read messages, or the attributes of a span: instructions, input and output messages, also as JSON text."""
         problems = Problems(NAME)
         found: list[MessageEnvelope] = []
-        marked = False
-        for path, message in messages(payload, problems):
+        natives = [*messages(payload, problems)]
+        for path, message in natives:
             found += read_message(message, path, options, problems)
-            marked = marked or marks_invalid(message)
         problems.raise_if_any()
         _tell_nameless(found, report)
-        if not marked:
+        invalid = any(block["type"] == "invalid_tool_call" for envelope in found for block in envelope["content"])
+        if invalid and not any(marks_invalid(message) for _, message in natives):
             tell_invalid(found, report)
         return found
 

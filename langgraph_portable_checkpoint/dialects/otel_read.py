@@ -203,19 +203,21 @@ def _read_part(part: Mapping[str, Any]) -> Block:
 
 def _beside(part: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a part says in keys that the conventions do not name for it, and neither do we."""
-    known = _PART_KEYS.get(str(part.get("type")), part.keys())
+    known = _PART_KEYS.get(part.get("type"))
+    if known is None or part.keys() <= known:
+        return {}
     return {key: value for key, value in part.items() if key not in known and not key.startswith(PREFIX)}
 
 
 _MEDIA_KEYS: Final = ("type", "content", "uri", "file_id", "modality", "mime_type", "id")
 _CALL_KEYS: Final = ("type", "id", "name", "arguments")
-_PART_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(("text", "reasoning", "thinking"), ("type", "content")),
-    **dict.fromkeys(("blob", "uri", "file"), _MEDIA_KEYS),
-    "tool_call": _CALL_KEYS,
-    "server_tool_call": (*_CALL_KEYS, "server_tool_call"),
-    "server_tool_call_response": ("type", "id", "server_tool_call_response"),
-    "tool_call_response": ("type", "id", "response", "result"),
+_PART_KEYS: Final[Mapping[Any, frozenset[str]]] = {
+    **dict.fromkeys(("text", "reasoning", "thinking"), frozenset({"type", "content"})),
+    **dict.fromkeys(("blob", "uri", "file"), frozenset(_MEDIA_KEYS)),
+    "tool_call": frozenset(_CALL_KEYS),
+    "server_tool_call": frozenset({*_CALL_KEYS, "server_tool_call"}),
+    "server_tool_call_response": frozenset({"type", "id", "server_tool_call_response"}),
+    "tool_call_response": frozenset({"type", "id", "response", "result"}),
 }
 """Keys that readers of each type of part look at; of other types a part stands as it came."""
 
