@@ -137,6 +137,7 @@ class UploadMethods:
 
         Raises:
             InvalidUploadError: an argument is not of its type, is empty, or is a time without a zone.
+            MediaTooLargeError: the bytes are more than the policy's `max_bytes`; nothing was stored.
             ThreadNotFoundError: the thread has no checkpoint yet.
         """
         upload = _upload(uri, provider, account, uploaded_at, expires_at)
@@ -172,7 +173,11 @@ class UploadMethods:
             mime_type=mime_type,
             size_bytes=len(data) if data is not None else None,
         )
-        record, name = plan.record, media.name_of(plan.record)
+        record = plan.record
+        # the URI was that of other bytes, whose record keeps its name
+        name = media.name_of(record if plan.without is None else replace(record, uploads=()))
+        if plan.report is not None and plan.report.reason == "stripped":
+            data = None
         blobs: Mapping[bytes, bytes] = {}
         is_new = plan.keep_bytes and record.sha256 not in media.names
         if data is not None and (is_new or media.may_lack(name)):
@@ -183,8 +188,9 @@ class UploadMethods:
                 dict.fromkeys([name] * len(kept.blobs), data),
             )
         reports = [plan.report.to_wire()] if plan.report else []
+        before = {} if plan.without is None else {media.name_of(plan.without): plan.without.to_wire()}
         yield from programs.write_media(
-            self._core, thread_id, records={name: record.to_wire()}, reports=reports, blobs=blobs
+            self._core, thread_id, records={**before, name: record.to_wire()}, reports=reports, blobs=blobs
         )
         return record
 

@@ -122,6 +122,10 @@ class MediaRecord(_Wire):
         others = tuple(known for known in self.uploads if known.uri != upload.uri)
         return dataclasses.replace(self, uploads=(*others, upload))
 
+    def without_upload(self, uri: str) -> MediaRecord:
+        """Return the record without an upload, whose URI names other bytes now."""
+        return dataclasses.replace(self, uploads=tuple(known for known in self.uploads if known.uri != uri))
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MediaReport(_Wire):

@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 from langchain_core.messages import BaseMessage
 
 from langgraph_portable_checkpoint.errors import InvalidUploadError, MediaError
+from langgraph_portable_checkpoint.media.encodings import OCTET_STREAM
 from langgraph_portable_checkpoint.media.holes import Path
 from langgraph_portable_checkpoint.media.hooks import NO_HOOKS, MediaHooks, tell
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, expired_text
@@ -261,7 +262,9 @@ class UploadPlan(NamedTuple):
     keep_bytes: bool
     """Whether the bytes are to be stored, so that they can be uploaded again."""
     report: MediaReport | None
-    """over_inline_threshold, when they are not: the part will be lost when the upload expires."""
+    """over_inline_threshold or stripped, when they are not: the part will be lost when the upload expires."""
+    without: MediaRecord | None = None
+    """The record of other bytes that had this URI before, without it."""
 
 
 def plan_upload(
@@ -280,18 +283,27 @@ def plan_upload(
         size_bytes: Of the medium.
         turn: The turn that brought it in.
     """
-    known = (table.by_digest(sha256) if sha256 else None) or table.by_uri(upload.uri)
+    named = table.by_uri(upload.uri)
+    other = named if named is not None and None not in (sha256, named.sha256) and named.sha256 != sha256 else None
+    known = (table.by_digest(sha256) if sha256 else None) or (named if other is None else None)
+    without = None if other is None else other.without_upload(upload.uri)
     record = known or MediaRecord(mime_type=mime_type, size_bytes=size_bytes, first_turn=turn)
     record = replace(record, sha256=record.sha256 or sha256).with_upload(upload)
+    if sha256 is not None and policy.decide(size_bytes or 0, mime_type or OCTET_STREAM) == "strip":
+        report = MediaReport(
+            reason="stripped", mime_type=mime_type, size_bytes=size_bytes, turn=turn, sha256=sha256, uri=upload.uri,
+            expires_at=upload.expires_at,
+        )  # fmt: skip
+        return UploadPlan(record, False, report, without)
     limit = policy.max_inline_bytes
     fits = external or limit is None or (size_bytes or 0) <= limit
     if sha256 is None or record.ref is not None or fits:
-        return UploadPlan(record, sha256 is not None and record.ref is None, None)
+        return UploadPlan(record, sha256 is not None and record.ref is None, None, without)
     report = MediaReport(
         reason="over_inline_threshold", mime_type=mime_type, size_bytes=size_bytes, turn=turn, sha256=sha256,
         uri=upload.uri, expires_at=upload.expires_at,
     )  # fmt: skip
-    return UploadPlan(record, False, report)
+    return UploadPlan(record, False, report, without)
 
 
 def _answers(fetch: Any, upload: Any, check: Any) -> Mapping[type, tuple[str, Callable[[Any], Any]]]:
