@@ -75,17 +75,20 @@ class OTel:
         """Return `{"messages": [...]}`, a value of the attribute gen_ai.input.messages."""
         found = []
         for placed in conversation:
+            parts = [write_part(block) for block in placed.envelope["content"]]
             for at, block in enumerate(placed.envelope["content"]):
+                if "raw" not in block:
+                    continue
                 if _stays_here(block, placed.envelope):
                     action = "kept what a provider's own item says, not the item itself: it cannot go back"
                     report.add(
                         "O3", "downgraded", action=action, at=placed, path=placed.part(at)[1], detail=block["type"]
                     )
-                elif "raw" in block and (left := untold(block, write_part(block))):
+                elif left := untold(block, parts[at]):
                     action = "what only a provider's own form of a part says was left out"
                     report.add("O3", "dropped", action=action, at=placed, path=placed.part(at)[1], detail=left)
             _tell_unknown_keys(placed, report)
-            message = write_message(placed.envelope)
+            message = write_message(placed.envelope, parts)
             if not is_everyday(message):
                 tell = partial(
                     report.add, "O3", "downgraded", action="made values plain that JSON cannot hold", at=placed
@@ -154,8 +157,6 @@ _NAMED: Final = ("tool_call", "invalid_tool_call", "server_tool_call")
 
 def _stays_here(block: Block, envelope: MessageEnvelope) -> bool:
     """True for items that go back to their provider only as they came, which a message here does not hold."""
-    if "raw" not in block:
-        return False
     origin = block.get("origin") or envelope.get("origin") or {}
     hosted = block["type"] in ("server_tool_call", "server_tool_result") and origin.get("api") == RESPONSES
     return hosted or (block["type"] == "non_standard" and "provider" in origin)

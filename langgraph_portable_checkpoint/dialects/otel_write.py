@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..envelope.model import Block, MessageEnvelope
 from .media_parts import base64_of
-from .plain_values import told_as_text
+from .plain_values import is_everyday, told_as_text
 
 PREFIX: Final = "portable_checkpoint."
 MODALITY: Final = {"image": "image", "audio": "audio", "video": "video", "file": "document", "text-plain": "document"}
@@ -56,11 +56,10 @@ def is_part(value: Any) -> bool:
     return kind in _OTHERS or (kind in _NEEDS and isinstance(value.get(_NEEDS[kind]), str))
 
 
-def write_message(envelope: MessageEnvelope) -> dict[str, Any]:
-    """Spell one envelope as a message; the same envelope comes back from it."""
+def write_message(envelope: MessageEnvelope, parts: list[Part]) -> dict[str, Any]:
+    """Spell one envelope as a message, its blocks being spelled already; the same envelope comes back from it."""
     role = envelope["role"]
     message: dict[str, Any] = {"role": envelope.get("role_detail") or role if role == "other" else role}
-    parts = [write_part(block) for block in envelope["content"]]
     message["parts"] = [_answer(envelope, parts)] if role == "tool" else parts
     if envelope.get("name") is not None:
         message["name"] = envelope["name"]
@@ -142,7 +141,7 @@ def write_part(block: Block) -> Part:
 
 def _json(value: dict[str, Any]) -> dict[str, Any]:
     """Return what JSON can hold: bytes, which stand in extras of some providers, as base64."""
-    if all(type(item) is str for item in value.values()):
+    if is_everyday(value):
         return value
     found: dict[str, Any] = json.loads(json.dumps(value, default=told_as_text))
     return found

@@ -42,6 +42,8 @@ _NAMES: Final[Mapping[type[BaseMessage], tuple[str, ...]]] = {
     **dict.fromkeys((HumanMessage, SystemMessage, AIMessage), ("name", "id")),
     ToolMessage: ("name", "tool_call_id", "status", "id"),
 }
+_MAX_PACKED: Final = 16 * 1024
+"""Bytes; to read a longer message anew takes little for its length, and what is kept takes room."""
 _SAID_KEYS: Final = frozenset({"v", "role", "content", "name", "tool_call_id", "status"})
 _SAID_ROLES: Final = frozenset({"user", "assistant", "system", "tool"})
 _TEXT_KEYS: Final = {"type", "text"}
@@ -132,6 +134,31 @@ class Said:
         if message_id is not None:
             envelope["id"] = message_id
         envelope["raw_content"] = self.text
+        return cast(MessageEnvelope, envelope)
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The envelope of a message that says more, ready to be read again and again: unpacking it is a copy."""
+
+    envelope_bytes: bytes
+
+    @classmethod
+    def of(cls, envelope: MessageEnvelope) -> Packed | None:
+        """Pack an envelope; None where it is long, or holds a value that unpacking would not give back."""
+        try:
+            packed = ormsgpack.packb({**envelope, "id": None}, option=_STRICT)
+        except ormsgpack.MsgpackEncodeError:
+            return None
+        return cls(packed) if len(packed) <= _MAX_PACKED else None
+
+    def envelope(self, message_id: str | None) -> MessageEnvelope:
+        """Return the envelope under an id; it shares nothing mutable with another."""
+        envelope: dict[str, Any] = ormsgpack.unpackb(self.envelope_bytes)
+        if message_id is None:
+            del envelope["id"]
+        else:
+            envelope["id"] = message_id
         return cast(MessageEnvelope, envelope)
 
 

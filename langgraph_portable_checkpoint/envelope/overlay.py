@@ -86,15 +86,15 @@ def _changed(value: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 
 def difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any] | None:
     """The changes that make `found` equal `wanted`; None where it does."""
-    sets = {key: value for key, value in wanted.items() if key not in found or not _same(found[key], value)}
+    sets = {key: value for key, value in wanted.items() if key not in found or not is_same(found[key], value)}
     unset = [key for key in found if key not in wanted]
     if not sets and not unset:
         return None
     return {**({"set": sets} if sets else {}), **({"unset": unset} if unset else {})}
 
 
-def _same(left: Any, right: Any) -> bool:
-    """Equal, types and the order of keys included: a reader sees no difference."""
+def is_same(left: Any, right: Any) -> bool:
+    """Tell whether values are equal, types and the order of keys included: a reader sees no difference."""
     if left is right:
         return True
     if type(left) is not type(right):

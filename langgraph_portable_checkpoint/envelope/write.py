@@ -34,7 +34,7 @@ from langgraph_portable_checkpoint.envelope.fields import CALL_TYPES, OPENAI_ROL
 from langgraph_portable_checkpoint.envelope.given import is_rewritten, wire_of
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.origins import write_metadata
-from langgraph_portable_checkpoint.envelope.overlay import OVERLAY, difference, seal
+from langgraph_portable_checkpoint.envelope.overlay import OVERLAY, difference, is_same, seal
 from langgraph_portable_checkpoint.envelope.read import read_message, read_plain
 from langgraph_portable_checkpoint.envelope.spellings import is_computer_call, responses_output
 from langgraph_portable_checkpoint.envelope.typed import is_sum
@@ -157,6 +157,8 @@ def _overlay(message: BaseMessage, envelope: MessageEnvelope) -> dict[str, Any]:
 
 def _changes(found: MessageEnvelope, envelope: MessageEnvelope) -> dict[str, Any]:
     """Return what makes a read envelope the one that was written; empty where it is."""
+    if is_same(found, envelope):
+        return {}
     heads = {key: value for key, value in envelope.items() if key not in _NO_HEADS}
     theirs = {key: value for key, value in found.items() if key not in _NO_HEADS}
     if "raw_content" not in heads:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..envelope.everyday import Said, said_of
+from ..envelope.everyday import Packed, Said, said_of
 from .codec import id_from_wire, split_entries
 from .items import BLOB, LEAF, MESSAGE, Parsed
 from .messages import Prototype
@@ -97,9 +97,9 @@ def opened_from(parsed: Parsed, *, size_bytes: int, where: str) -> Opened:
     return Opened(parsed.kind, refs, body, size_bytes + OVERHEAD_BYTES, tuple(media), entries=entries)
 
 
-def said_by(opened: Opened) -> Said | None:
-    """Tell what an everyday message says, looked at once; None for any other item."""
+def said_by(opened: Opened) -> Said | Packed | None:
+    """Tell what a message says that is everyday, or was read before; looked at once, None for any other item."""
     if opened.said is _UNREAD:
         opened.said = said_of(opened.body) if opened.kind == MESSAGE and type(opened.body) is dict else None
-    said: Said | None = opened.said
+    said: Said | Packed | None = opened.said
     return said

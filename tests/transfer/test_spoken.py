@@ -133,6 +133,28 @@ def test_conversations_read_from_our_saver_are_those_of_any_other(make_saver: Sa
             assert found.pending == told.pending
 
 
+THINKS: dict[str, Any] = {"type": "thinking", "thinking": "tea", "signature": "c2ln"}
+
+
+@pytest.mark.parametrize("ids", [("a", "b", "a"), ("a", None, "b"), (None, "a", None)])
+def test_a_message_that_was_read_before_is_read_again_under_any_id(
+    make_saver: SaverFactory, ids: tuple[str | None, ...]
+) -> None:
+    saver = make_saver()
+    big = AIMessage([{**THINKS, "thinking": "tea " * 9000}], id="big")
+    said = [*(AIMessage([THINKS, TEXT, {**TEXT, "b": b"1"}], tool_calls=[CALL], id=one) for one in ids), big]
+    saver.put(config("t"), checkpoint({"messages": said}), metadata(), {"messages": 1})
+    for _ in range(4):
+        read = read_conversation(saver, config_of("t", "", None), None, full=False, read_media=True)
+        told = read_messages(said)
+        found = read_messages(read.messages)
+        assert found == told
+        for envelope in found:
+            envelope["content"][0].setdefault("extras", {})["signature"] = "changed"
+            envelope["content"].pop()
+            envelope["role"] = "user"
+
+
 def test_items_that_wait_for_a_result_are_calls_also_without_media(make_saver: SaverFactory) -> None:
     item = {"type": "apply_patch_call", "id": "i", "call_id": "c", "status": "completed", "operation": {"path": "a"}}
     picture = {"type": "image", "base64": "AAAA" * 1024, "mime_type": "image/png"}

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from langchain_core.messages import BaseMessage
 
+from ...envelope.everyday import Packed
 from ...envelope.model import MessageEnvelope
 from ...envelope.read import read_fields_of
 from ..codec import BLOB_WIRE, LIST
@@ -124,6 +125,7 @@ class _Reading:
             return cast(BaseMessage, self.decoder.without_media(entry))
         read = _read_again(opened, id_of(opened, entry.wire)) if opened.kind == MESSAGE else None
         if read is not None:
+            opened.said = None if opened.media else Packed.of(read)
             return read
         message = self.decoder.value(entry)
         return message if isinstance(message, BaseMessage) else None
