@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from ..envelope.media_types import OCTET_STREAM
 from ..envelope.model import Block
 from .arguments import read_object_call
 from .media_parts import bytes_of
@@ -38,10 +39,6 @@ DATA_FIELDS: Final = (
 
 _ANSWER_KEYS: Final = ("output", "result", "return_value")
 """Keys under which programs put a tool's plain answer; the API documents `output` (G8)."""
-
-
-OCTET_STREAM: Final = "application/octet-stream"
-"""What a medium says that does not know its type; Gemini refuses it."""
 
 
 @lru_cache(maxsize=1024)

@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, cast
 
+from ..envelope.media_types import OCTET_STREAM
 from ..envelope.model import Block, MessageEnvelope
 from ..errors import IncompatibleHistoryError
 from .base import ExportOptions, Target, blocks_of
 from .beside import MEDIA_PARTS, UNSAID, unsaid
 from .google_parts import (
-    OCTET_STREAM,
     Part,
     answer_text,
     camel_keys,

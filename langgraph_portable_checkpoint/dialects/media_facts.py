@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 from urllib.parse import unquote_to_bytes
 
-from ..envelope.media_types import ALIASES, sniff
+from ..envelope.media_types import ALIASES, OCTET_STREAM, sniff
 from ..envelope.model import Block, MessageEnvelope
 from .reasoning import origin_of
 
 _BASE64: Final = re.compile("[A-Za-z0-9+/]+={0,2}")
 _ALIASES: Final = {alias: name for alias, name in ALIASES.items() if not alias.startswith("audio/")}
 """What no provider calls its own; some know a sound by one name alone."""
-_UNTOLD: Final = frozenset({"", "none", "application/octet-stream", "binary/octet-stream"})
+_UNTOLD: Final = frozenset({"", "none", OCTET_STREAM, "binary/octet-stream"})
 
 
 def settled(block: Block) -> tuple[Block, bool]:

@@ -10,6 +10,7 @@ import base64
 from dataclasses import dataclass
 from typing import Final, cast
 
+from ..envelope.media_types import OCTET_STREAM
 from ..envelope.model import Block
 from ..errors import UnsupportedPartError
 from .base import ExportOptions, MediaRule, MediaSource, Target, without_raw
@@ -48,7 +49,7 @@ def bytes_of(block: Block) -> bytes | None:
 def data_url_of(block: Block) -> str | None:
     """Return a media block's bytes as a data URL, or None if it holds none."""
     encoded = base64_of(block)
-    return None if encoded is None else f"data:{block.get('mime_type') or 'application/octet-stream'};base64,{encoded}"
+    return None if encoded is None else f"data:{block.get('mime_type') or OCTET_STREAM};base64,{encoded}"
 
 
 @dataclass(frozen=True)

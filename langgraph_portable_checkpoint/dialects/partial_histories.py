@@ -34,6 +34,7 @@ _STOPS: Final[Mapping[str, str]] = {
     "claude-code": "stop_reason",
     "google": "finishReason",
     "bedrock": "stopReason",
+    "otel": "finish_reason",
 }
 """Native names of what envelopes have as their stop reason."""
 _CUT_WORDS: Final = """
@@ -102,13 +103,17 @@ def _requests(payload: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _stopped(envelopes: Sequence[MessageEnvelope], dialect: str) -> Iterator[_Part]:
     """Yield the answers that say that they were cut off."""
-    path = "finish_reason" if dialect == "otel" else _STOPS.get(dialect)
+    path = _STOPS.get(dialect)
     for index, envelope in enumerate(envelopes) if path else ():
-        extras = envelope.get("extras")
-        own = extras.get(dialect) if dialect == "otel" and extras else None
-        reason = own.get(path) if isinstance(own, Mapping) else envelope.get("stop_reason")
-        if path and _is_cut(reason) and (dialect != "otel" or own):
+        reason = _otel_stop(envelope) if dialect == "otel" else envelope.get("stop_reason")
+        if path and _is_cut(reason):
             yield _Part(path, _CUT, str(reason), Placed(envelope, index))
+
+
+def _otel_stop(envelope: MessageEnvelope) -> Any:
+    """Return why a message of a trace says that it ended; an export of ours told of it when it was made."""
+    own = (envelope.get("extras") or {}).get("otel")
+    return own.get("finish_reason") if isinstance(own, Mapping) else None
 
 
 def _is_cut(reason: Any) -> bool:

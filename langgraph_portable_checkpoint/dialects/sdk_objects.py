@@ -7,7 +7,7 @@ SDK itself leaves out (`__api_exclude__`). LangChain's messages stay what they a
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
@@ -17,7 +17,7 @@ MAX_DEPTH: Final = 12
 
 
 def plain_objects(value: Any) -> Any:
-    """Return a payload whose SDK objects are spelled as JSON; the same object where it holds none.
+    """Return a payload whose SDK objects are spelled as JSON; the same object where it surely holds none.
 
     An object that cannot be spelled stays where it is.
 
@@ -25,20 +25,20 @@ def plain_objects(value: Any) -> Any:
     >>> plain_objects([{"role": "assistant", "content": [TextBlock(type="text", text="hi")]}])
     [{'role': 'assistant', 'content': [{'text': 'hi', 'type': 'text'}]}]
     """
-    if not _may_hold_objects(value) or not _holds_objects([value], MAX_DEPTH, set()):
-        return value
-    return _plain(value, MAX_DEPTH, {})
+    return _plain(value, MAX_DEPTH, {}) if _may_hold_objects(value) else value
 
 
 _LEAVES: Final = frozenset({str, int, float, bool, bytes, type(None)})
 
 
 def _may_hold_objects(value: Any) -> bool:
-    """Tell at once that a payload is made of plain values alone, as nearly all are: level by level, not one by one."""
+    """Tell at once that a payload is made of plain values and LangChain's messages alone, as nearly all are: level by
+    level, not one by one.
+    """
     level = [value]
     for _ in range(MAX_DEPTH + 1):
         kinds = {*map(type, level)}
-        if not kinds <= _PLAIN:
+        if not all(issubclass(kind, BaseMessage) for kind in kinds - _PLAIN):
             return True
         within = {id(item): item for item in level if type(item) in _CONTAINERS} if kinds - _LEAVES else {}
         if not within:
@@ -49,25 +49,6 @@ def _may_hold_objects(value: Any) -> bool:
 
 _CONTAINERS: Final = frozenset({dict, list, tuple})
 _PLAIN: Final = _LEAVES | _CONTAINERS
-
-
-def _holds_objects(items: Iterable[Any], depth: int, seen: set[int]) -> bool:
-    """Tell whether there is anything to spell.
-
-    Each container is walked once, here as below: a history may hold itself.
-    """
-    for item in items:
-        kind = type(item)
-        if kind in _LEAVES:
-            continue
-        if kind is dict or kind is list or isinstance(item, (Mapping, tuple)):
-            if depth and id(item) not in seen:
-                seen.add(id(item))
-                if _holds_objects(item if isinstance(item, (list, tuple)) else item.values(), depth - 1, seen):
-                    return True
-        elif _is_object(item):
-            return True
-    return False
 
 
 def _is_object(value: Any) -> bool:

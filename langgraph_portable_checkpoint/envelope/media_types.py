@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+OCTET_STREAM: Final = "application/octet-stream"
+"""Bytes of any kind: the type of what has none."""
 _RIFF: Final = {b"WAVE": "audio/wav", b"WEBP": "image/webp", b"AVI ": "video/x-msvideo"}
 _MAGIC: Final = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),

@@ -169,13 +169,22 @@ def _in_order(reading: Reading, view: Mapping[str, Any]) -> list[dict[str, Any]]
     asked = [call.get("id") for call in view.get("tool_calls") or () if isinstance(call, dict)]
     calls = [block for block in reading.blocks if block["type"] == "tool_call"]
     within = {block.get("id"): block for block in calls if id(block) in reading.natives}
-    blocks = [*reading.blocks]
-    for call in calls if within and len(within) < len(calls) and len({*asked}) == len(asked) else ():
-        at = asked.index(call.get("id")) if call.get("id") in asked and id(call) not in reading.natives else None
-        after = next((within[one] for one in asked[at:] if one in within), None) if at is not None else None
-        if after is not None:
-            blocks = [block for block in blocks if block is not call]
-            blocks.insert(next(place for place, block in enumerate(blocks) if block is after), call)
+    lost = [block for block in calls if id(block) not in reading.natives and block.get("id") in asked]
+    if not within or not lost or len({*asked}) < len(asked):
+        return reading.blocks
+    before: dict[Any, list[dict[str, Any]]] = {}
+    for call in lost:
+        for following in asked[asked.index(call["id"]) :]:
+            if following in within:
+                before.setdefault(following, []).append(call)
+                break
+    moved = {id(call) for some in before.values() for call in some}
+    blocks: list[dict[str, Any]] = []
+    for block in reading.blocks:
+        if block is within.get(block.get("id")):
+            blocks += before.get(block["id"], ())
+        if id(block) not in moved:
+            blocks.append(block)
     return blocks
 
 

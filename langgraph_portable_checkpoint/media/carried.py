@@ -14,8 +14,8 @@ import re
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from langgraph_portable_checkpoint.envelope.media_types import may_be_chance, sniff
-from langgraph_portable_checkpoint.media.encodings import OCTET_STREAM, Encoded
+from langgraph_portable_checkpoint.envelope.media_types import OCTET_STREAM, may_be_chance, sniff
+from langgraph_portable_checkpoint.media.encodings import Encoded
 from langgraph_portable_checkpoint.media.shapes import (
     UNNAMED_MIN_BYTES,
     URL_KEYS,

@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter
 
-OCTET_STREAM: Final = "application/octet-stream"
 _MAX_PREFIX: Final = 256
 _URLSAFE_TO_STANDARD: Final = bytes.maketrans(b"-_", b"+/")
 _STANDARD_TO_URLSAFE: Final = bytes.maketrans(b"+/", b"-_")

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from hashlib import md5
 from typing import TYPE_CHECKING, Any, Final
 
+from langgraph_portable_checkpoint.envelope.media_types import OCTET_STREAM
 from langgraph_portable_checkpoint.errors import MediaDigestError, MediaMissingError, MediaRefError, MediaStoreError
-from langgraph_portable_checkpoint.media.encodings import OCTET_STREAM
 from langgraph_portable_checkpoint.media.stores import StoredBlob, checked_bytes, checked_digest, checked_size
 
 if TYPE_CHECKING:

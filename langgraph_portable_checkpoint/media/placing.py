@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage, BaseMessageChunk
 
+from langgraph_portable_checkpoint.envelope.media_types import OCTET_STREAM
 from langgraph_portable_checkpoint.media.encodings import encode
 from langgraph_portable_checkpoint.media.holes import Hole, Missing, Path, Whole
 from langgraph_portable_checkpoint.media.leaves import KnownLeaves
@@ -111,4 +112,4 @@ _CALLS: Final = ("tool_calls", "invalid_tool_calls", "tool_call_chunks")
 
 def _reference(hole: Hole) -> str:
     name = hole.ref.hex() if isinstance(hole.ref, bytes) else str(hole.ref)
-    return f"[{hole.mime_type or 'application/octet-stream'}, {hole.size_bytes} B, kept as {name}]"
+    return f"[{hole.mime_type or OCTET_STREAM}, {hole.size_bytes} B, kept as {name}]"

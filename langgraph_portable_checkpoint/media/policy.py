@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal, get_args
 
-from langgraph_portable_checkpoint.envelope.media_types import ALIASES
+from langgraph_portable_checkpoint.envelope.media_types import ALIASES, OCTET_STREAM
 from langgraph_portable_checkpoint.errors import MediaTooLargeError
 from langgraph_portable_checkpoint.media.table import Reason
 
@@ -118,7 +118,7 @@ class MediaPolicy:
         """Choose the mode for a type; bytes of no known type are never stripped."""
         wanted: Mode = self.mode if self.preserve_media else "strip"
         if self.rules and self.preserve_media:
-            exact = mime_type or "application/octet-stream"
+            exact = mime_type or OCTET_STREAM
             rules = {**{ALIASES.get(pattern, pattern): mode for pattern, mode in self.rules.items()}, **self.rules}
             patterns = (exact, ALIASES.get(exact, exact), f"{exact.partition('/')[0]}/*", "*/*")
             wanted = next((rules[pattern] for pattern in patterns if pattern in rules), self.mode)

@@ -14,8 +14,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from langgraph_portable_checkpoint.envelope.media_types import may_be_chance, sniff
-from langgraph_portable_checkpoint.media.encodings import OCTET_STREAM, Encoded, head, measure
+from langgraph_portable_checkpoint.envelope.media_types import OCTET_STREAM, may_be_chance, sniff
+from langgraph_portable_checkpoint.media.encodings import Encoded, head, measure
 from langgraph_portable_checkpoint.media.own_records import is_own_record
 
 UNNAMED_MIN_BYTES: Final = 128

@@ -13,9 +13,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final, Literal, Self, get_args
 
-from langgraph_portable_checkpoint.envelope.media_types import ALIASES, sniff
+from langgraph_portable_checkpoint.envelope.media_types import ALIASES, OCTET_STREAM, sniff
 from langgraph_portable_checkpoint.errors import CorruptRecordError, MediaDigestError, MediaError
-from langgraph_portable_checkpoint.media.encodings import OCTET_STREAM
 
 Reason = Literal[
     "over_inline_threshold",

@@ -23,8 +23,8 @@ from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
+from langgraph_portable_checkpoint.envelope.media_types import OCTET_STREAM
 from langgraph_portable_checkpoint.errors import InvalidUploadError, MediaError
-from langgraph_portable_checkpoint.media.encodings import OCTET_STREAM
 from langgraph_portable_checkpoint.media.holes import Path
 from langgraph_portable_checkpoint.media.hooks import NO_HOOKS, MediaHooks, tell
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, expired_text

@@ -19,6 +19,7 @@ from ..dialects.base import UnreadMedium
 from ..dialects.beside import MEDIA_PARTS
 from ..dialects.native_parts import neutral_form
 from ..dialects.responses_read import lift_items
+from ..envelope.media_types import OCTET_STREAM
 from ..envelope.model import Block, MessageEnvelope
 from ..envelope.read import read_message
 from ..media.holes import Hole, Path
@@ -75,7 +76,7 @@ def _holes_in(value: Any, path: str = "") -> Iterator[tuple[str, Hole]]:
 
 
 def _unread(path: str, hole: Hole) -> UnreadMedium:
-    return UnreadMedium(path, f"{hole.mime_type or 'application/octet-stream'}, {hole.size_bytes} B")
+    return UnreadMedium(path, f"{hole.mime_type or OCTET_STREAM}, {hole.size_bytes} B")
 
 
 @dataclass

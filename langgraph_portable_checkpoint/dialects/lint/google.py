@@ -10,8 +10,9 @@ import binascii
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from ...envelope.media_types import OCTET_STREAM
 from ..base import Finding, Rule
-from ..google_parts import DATA_FIELDS, OCTET_STREAM, camel_keys, is_signature, knows_its_type
+from ..google_parts import DATA_FIELDS, camel_keys, is_signature, knows_its_type
 from .shapes import unknown_keys
 
 _GUIDE: Final = "ai.google.dev/gemini-api/docs"
