@@ -33,7 +33,7 @@ from .jsonl import MAX_DEPTH, too_deep
 from .lint.bedrock import BLOCK_KEYS, RULES, lint_messages
 from .long_integers import with_text_arguments
 from .models import narrow_media
-from .number_limits import made_of_json
+from .number_limits import LEAVES_OR_BYTES, made_of_json
 from .report import Placed, Report
 
 NAME: Final = "bedrock"
@@ -167,7 +167,7 @@ class Bedrock:
 
     def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
         """Read a request, a response, or a list of messages."""
-        plain = made_of_json(payload, MAX_DEPTH)
+        plain = made_of_json(payload, MAX_DEPTH, LEAVES_OR_BYTES)
         if not plain and too_deep(payload):
             raise MalformedHistoryError(NAME, [f"is nested deeper than {MAX_DEPTH}"])
         system, messages, facts = split_payload(payload)

@@ -29,7 +29,7 @@ def split_payload(payload: Any) -> tuple[Any, Any, Mapping[str, Any]]:
 
 
 def problems_of(system: Any, messages: Any, *, plain: bool) -> list[str]:
-    """Say what is wrong with a payload; `plain` where all its values are known to be JSON's."""
+    """Say what is wrong with a payload; `plain` where all its values are known to fit."""
     found = [] if system is None or isinstance(system, list) else [f"system: is {type(system).__name__}, not a list"]
     if not plain and (reason := unfit(system)):
         found.append(f"system: {reason}")

@@ -18,7 +18,11 @@ LEAVES: Final = frozenset({str, bool, type(None)})
 """Types of values that are plain whatever they are; looked up here, since most values are of them."""
 
 
-def made_of_json(value: Any, depth: int) -> bool:
+LEAVES_OR_BYTES: Final = LEAVES | {bytes}
+"""The same where media stand as bytes, as boto3 has them."""
+
+
+def made_of_json(value: Any, depth: int, leaves: frozenset[type] = LEAVES) -> bool:
     """True for what is made of JSON's own types, within limits, nested at most `depth` deep; False says nothing.
 
     Keys are plain if they are ASCII, as those of providers are. One function, since it sees every value of an import.
@@ -38,7 +42,7 @@ def made_of_json(value: Any, depth: int) -> bool:
     if depth == 0:
         return False
     for item in items:  # noqa: SIM110 - all() over a generator takes twice as long
-        if type(item) not in LEAVES and not made_of_json(item, depth - 1):
+        if type(item) not in leaves and not made_of_json(item, depth - 1, leaves):
             return False
     return True
 
