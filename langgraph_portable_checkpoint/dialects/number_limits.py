@@ -22,7 +22,7 @@ LEAVES_OR_BYTES: Final = LEAVES | {bytes}
 """The same where media stand as bytes, as boto3 has them."""
 
 
-def made_of_json(value: Any, depth: int, leaves: frozenset[type] = LEAVES) -> bool:
+def made_of_json(value: Any, depth: int, leaves: frozenset[object] = LEAVES) -> bool:
     """True for what is made of JSON's own types, within limits, nested at most `depth` deep; False says nothing.
 
     Keys are plain if they are ASCII, as those of providers are. One function, since it sees every value of an import.

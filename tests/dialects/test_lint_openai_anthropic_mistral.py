@@ -95,6 +95,19 @@ ANTHROPIC: dict[str, tuple[Any, str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.parametrize("model", ["claude-opus-4-6", "us.anthropic.claude-sonnet-5-v1:0", "claude-fable-5-1"])
+def test_models_that_refuse_to_go_on_from_the_assistant_want_a_user_last(model: str) -> None:
+    ends = [U, turn("assistant", TEXT)]
+    assert [(one.rule, one.path) for one in lint(ends, "anthropic", model=model, **SENT)] == [
+        ("A14", "messages[1].content[0]")
+    ]
+    assert lint(ends, "anthropic", model=model) == []
+    paused = [U, turn("assistant", TEXT, SEARCH)]
+    assert not [one for one in lint(paused, "anthropic", model=model, **SENT) if one.rule == "A14"]
+    for older in ("claude-opus-4-5", "claude-haiku-4-5-20251001", "claude-sonnet-4-20250514", None):
+        assert lint(ends, "anthropic", model=older, **SENT) == []
+
+
 def fc(call_id: Any = "a", **keys: Any) -> Any:
     return {"type": "function_call", "call_id": call_id, "name": "f", "arguments": "{}", **keys}
 

@@ -18,6 +18,7 @@ from .anthropic_shapes import (
     BLOCKS,
     CITATIONS,
     MESSAGE_KEYS,
+    NO_PREFILL,
     PART_ROLES,
     RESULT_BLOCKS,
     SERVER_RESULTS,
@@ -76,7 +77,11 @@ RULES: Final = (
         source="server error, claude-code #64383; Anthropic docs, programmatic tool calling; anthropic "
         "web_search_result_block_param",
     ),
-    Rule(id="A14", text="a final assistant text does not end in spaces (sent as it is)", source="server error"),
+    Rule(
+        id="A14",
+        text="a final assistant text does not end in spaces; from Claude 4.6 on, a user speaks last (sent as it is)",
+        source="server errors: no trailing whitespace; no assistant message prefill",
+    ),
     Rule(id="A15", text="a final assistant message does not end in thinking (sent as it is)", source="server error"),
     Rule(
         id="A16",
@@ -121,7 +126,7 @@ def lint_payload(payload: Any, *, model: str | None = None, complete: bool = Fal
     for check in _CHECKS:
         found.extend(check(turns))
     if complete:
-        found.extend(_end(turns))
+        found.extend(_end(turns, model))
     for turn in turns:
         for path, block in turn.blocks:
             found.extend(_block(path, block, role=turn.role))
@@ -252,7 +257,7 @@ def _server_answer(path: str, kind: str, call: tuple[str, str] | None) -> Iterat
         yield Finding(rule="A13", path=path, message=f"{kind} answers a call of {call[1]}")
 
 
-def _end(turns: Sequence[Turn]) -> Iterator[Finding]:
+def _end(turns: Sequence[Turn], model: str | None) -> Iterator[Finding]:
     """A14, A15: how a final assistant message ends."""
     if not turns or turns[-1].role != "assistant" or not turns[-1].blocks:
         return
@@ -262,6 +267,9 @@ def _end(turns: Sequence[Turn]) -> Iterator[Finding]:
         yield Finding(rule="A14", path=path, message="the final text ends in spaces")
     if block.get("type") in ("thinking", "redacted_thinking"):
         yield Finding(rule="A15", path=path, message="the final message ends in thinking")
+    may_be_paused = any(block.get("type") in ("server_tool_use", "mcp_tool_use") for _, block in turns[-1].blocks)
+    if model is not None and NO_PREFILL.search(model) and not may_be_paused:
+        yield Finding(rule="A14", path=path, message=f"{model} goes on from no assistant message: a user speaks last")
 
 
 _CHECKS: Final[Sequence[Callable[[Sequence[Turn]], Iterator[Finding]]]] = (

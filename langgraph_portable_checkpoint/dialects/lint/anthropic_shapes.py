@@ -15,6 +15,8 @@ from .shapes import Shape, shape, words
 
 MID_SYSTEM: Final = re.compile(r"opus-(4-[89]|[5-9])|(sonnet|haiku|fable)-[5-9]")
 """Models that know role system inside messages (A17)."""
+NO_PREFILL: Final = re.compile(r"fable|mythos|(opus|sonnet|haiku)-(4-[6-9]|[5-9])")
+"""Models that take no history that ends with the assistant (A14)."""
 RESULT_BLOCKS: Final = words("text image search_result document tool_reference browser_state")
 """Types of blocks that the result of a tool may hold."""
 BLOCK_KEYS: Final[Mapping[str, frozenset[str]]] = {
