@@ -48,7 +48,7 @@ def dialect_of(model: BaseChatModel, tools: Sequence[Any] = ()) -> tuple[str, st
 def _invoked(model: BaseChatModel) -> tuple[str, str | None]:
     """Name the wire of a model that is asked by InvokeModel: its maker's own."""
     claude = "anthropic" in str(getattr(model, "provider", None) or model_name(model) or "")
-    return ("anthropic", None) if claude else ("openai-chat", "compatible")
+    return ("anthropic", "bedrock") if claude else ("openai-chat", "compatible")
 
 
 def _asks_responses(model: BaseChatModel, tools: Sequence[Any]) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import io
+import json
 import logging
 from typing import Any
 
@@ -143,8 +145,8 @@ def test_a_model_is_known_by_its_class_before_its_word() -> None:
     class Mine(ChatAnthropicVertex):
         pass
 
-    assert dialect_of(ChatAnthropicVertex(provider="google_vertexai", name_="x")) == ("anthropic", None)
-    assert dialect_of(Mine(provider="mine", name_="x")) == ("anthropic", None)
+    assert dialect_of(ChatAnthropicVertex(provider="google_vertexai", name_="x")) == ("anthropic", "vertex")
+    assert dialect_of(Mine(provider="mine", name_="x")) == ("anthropic", "vertex")
 
 
 def test_openai_models_are_asked_as_their_client_will_ask() -> None:
@@ -167,7 +169,7 @@ def test_openai_models_are_asked_as_their_client_will_ask() -> None:
 @pytest.mark.parametrize(
     ("name", "spoken"),
     [
-        ("anthropic.claude-sonnet-4-5-20250929-v1:0", ("anthropic", None)),
+        ("anthropic.claude-sonnet-4-5-20250929-v1:0", ("anthropic", "bedrock")),
         ("amazon.nova-pro-v1:0", ("bedrock", None)),
         ("meta.llama3-70b-instruct-v1:0", ("openai-chat", "compatible")),
     ],
@@ -177,6 +179,62 @@ def test_a_bedrock_model_is_asked_by_the_wire_of_its_class(name: str, spoken: An
     keys = {"model": name, "region_name": "us-east-1", "client": object(), "bedrock_client": object()}
     assert dialect_of(aws.ChatBedrock(**keys)) == spoken
     assert dialect_of(aws.ChatBedrockConverse(**keys)) == ("bedrock", None)
+
+
+class InvokedClaude:
+    """Answers InvokeModel with a signed thought and a call first, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+
+    def invoke_model(self, **request: Any) -> Any:
+        self.asked.append(json.loads(request["body"]))
+        thought = {"type": "thinking", "thinking": "call it", "signature": "c2ln"}
+        content = [thought, {"type": "tool_use", "id": "toolu_1", "name": "look_up", "input": {"q": "tea"}}]
+        content = content if len(self.asked) == 1 else [{"type": "text", "text": "done"}]
+        reason = "tool_use" if len(self.asked) == 1 else "end_turn"
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        body = {"id": "m", "type": "message", "role": "assistant", "content": content, "stop_reason": reason}
+        return {
+            "body": io.BytesIO(json.dumps({**body, "usage": usage}).encode()),
+            "ResponseMetadata": {"HTTPHeaders": {}},
+        }
+
+
+def test_claude_behind_invoke_model_gets_back_what_it_signed_and_thinks_on() -> None:
+    def look_up(q: str) -> str:
+        """Look something up."""
+        return q
+
+    asked, losses = [], list[Any]()
+    for more in ([], [PortableHistoryMiddleware(on_loss=losses.append)]):
+        client = InvokedClaude()
+        model = ChatBedrock(  # type: ignore[call-arg]
+            model_id="us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            provider="anthropic",
+            region_name="us-east-1",
+            client=client,
+            bedrock_client=object(),
+            model_kwargs={"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4096},
+        )
+        create_agent(model, [look_up], middleware=more).invoke({"messages": [HumanMessage("q")]})
+        asked.append(client.asked[1])
+    assert asked[0] == asked[1]
+    assert asked[1]["messages"][1]["content"][0]["signature"] == "c2ln"
+    assert losses == []
+
+
+def test_what_claude_signed_on_another_platform_stays_behind() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    said = [HumanMessage("q"), AIMessage([thought, {"type": "text", "text": "a"}]), HumanMessage("z")]
+    name = "claude-sonnet-4-5"
+    for word, profile in (("bedrock", "bedrock"), ("google_anthropic_vertex", "vertex"), ("anthropic", None)):
+        said[1].response_metadata = {"model_provider": word, "model_name": name, "stop_reason": "end_turn"}
+        for asked in ("bedrock", "vertex", None):
+            export = export_messages(said, "anthropic", model=name, profile=asked)
+            thinks = [part["type"] for part in export.payload["messages"][1]["content"] if isinstance(part, dict)]
+            assert ("thinking" in thinks) is (asked == profile), (word, asked)
+            assert export.lossless is (asked == profile)
 
 
 def test_unknown_provider_is_named_with_what_to_do() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from ..envelope.model import MessageEnvelope, Origin
@@ -35,6 +36,7 @@ from .native_parts import CONTENT_DOCUMENT
 from .problems import Problems, history_list
 from .reasoning import target_model
 from .report import Placed, Report
+from .type_words import words_of_others
 
 CONCERN_RULES: Final[Mapping[str, str]] = {
     "dangling_call": "A6",
@@ -65,6 +67,8 @@ CONCERN_RULES: Final[Mapping[str, str]] = {
 }
 BINDING: Final = re.compile(r"fable-(5-[1-9]|[6-9])|(opus|sonnet|haiku)-(5-[5-9]|[6-9])")
 """Models that bind thinking to everything before it (A12c)."""
+KNOWN_PARTS: Final = frozenset({*READERS, "tool_result"}) | words_of_others(NAME)
+"""Types of parts that are none of an unknown type, though they could not be read."""
 NATIVE_PARTS: Final = frozenset({"container_upload", "search_result", "tool_reference", CONTENT_DOCUMENT})
 _SOURCES: Final = frozenset({"base64", "url", "file_id"})
 _IMAGE: Final = MediaRule(sources=_SOURCES, mime_types=IMAGES)  # type: ignore[arg-type]  # literals
@@ -74,6 +78,12 @@ _MEDIA: Final[Mapping[tuple[str, str], MediaRule]] = {
     for role in ("user", "tool")
     for kind, rule in (("image", _IMAGE), ("file", _DOCUMENT), ("text-plain", _DOCUMENT))
 }
+_MEDIA_OF_BEDROCK: Final = {key: replace(rule, sources=frozenset({"base64"})) for key, rule in _MEDIA.items()}
+"""InvokeModel fetches nothing, and has no files. Source: docs.aws.amazon.com, Anthropic Claude Messages API."""
+
+
+_PLATFORMS: Final = {"bedrock": "bedrock", "vertex": "google_anthropic_vertex"}
+"""Where else the Messages API is spoken, with our words for who signs there."""
 
 
 class Anthropic:
@@ -82,7 +92,7 @@ class Anthropic:
     name = NAME
     title = "Anthropic Claude messages"
     providers = ("anthropic",)
-    profiles: tuple[str, ...] = ()
+    profiles = tuple(_PLATFORMS)
     writes = True
     RULES: tuple[Rule, ...] = RULES
     FIELD_MAP: tuple[Field, ...] = (
@@ -117,7 +127,7 @@ class Anthropic:
         knows_system = bool(options.model_name and MID_SYSTEM.search(options.model_name))
         return Target(
             dialect=NAME,
-            providers=frozenset({"anthropic"}),
+            providers=frozenset({_provider(options.profile)}),
             api=API,
             model=options.model_name,
             rules=CONCERN_RULES,
@@ -133,14 +143,14 @@ class Anthropic:
             plain_arguments=True,
             calls_last=True,
             blank_text=False,
-            media=narrow_media(_MEDIA, options.model),
+            media=narrow_media(_MEDIA_OF_BEDROCK if options.profile == "bedrock" else _MEDIA, options.model),
             tool_media="user",
             reasoning=ReasoningRule(replay="same-model", needs=("signature", "redacted_data"), bound_to_prefix=BINDING),
             server_tools="pairs",
             typed_results="_tool_result",
             refusal=False,
             non_standard="same-api",
-            read_parts=frozenset(READERS),
+            known_parts=KNOWN_PARTS,
             native_parts=NATIVE_PARTS,
             part_roles=PART_ROLES,
         )
@@ -219,8 +229,12 @@ def _holds_untyped(contents: Sequence[Any]) -> bool:
     return any("type" not in block for block in _blocks(contents))
 
 
+def _provider(profile: str | None) -> str:
+    return _PLATFORMS.get(profile or "", "anthropic")
+
+
 def _origin(payload: Any, options: ImportOptions) -> Origin:
-    origin: Origin = {"provider": "anthropic", "api": API}
+    origin: Origin = {"provider": _provider(options.profile), "api": API}
     model = options.model or (payload.get("model") if isinstance(payload, Mapping) else None)
     if isinstance(model, str):
         origin["model"] = model

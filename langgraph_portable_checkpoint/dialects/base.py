@@ -146,8 +146,8 @@ class Target:
         non_standard: Blocks of unknown type may stand: "any", "same-api", or "never".
         native_parts: Types of such blocks that this API alone knows: they may stand where no origin is known, as in
             messages that an application wrote itself.
-        read_parts: Types of parts that have a neutral form: one that could not be read, and stands as a part of unknown
-            type, holds what the API refuses.
+        known_parts: Types of parts that have a neutral form, or that other APIs have: one that could not be read, and
+            stands as a part of unknown type, holds what the API refuses.
         own_parts: Native media, by role and type, that go back to the provider they came from, whatever `media` says.
         part_roles: Roles in whose messages blocks of such a type may stand, where these are not all.
         pairs: Calls and results must match. False only for neutral dialects that keep history as it is.
@@ -191,7 +191,7 @@ class Target:
     refusal: bool = True
     non_standard: Literal["any", "same-api", "never"] = "any"
     native_parts: frozenset[str] = frozenset()
-    read_parts: frozenset[str] = frozenset()
+    known_parts: frozenset[str] = frozenset()
     own_parts: frozenset[tuple[str, str]] = frozenset()
     part_roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
     pairs: bool = True
@@ -239,6 +239,8 @@ class ExportOptions:
             reasoning that the server knows by id.
         account: Account hint of the target, compared with `Origin.account` where both are known.
         for_next_turn: True if the caller appends the next user message; False if the payload is sent as it is.
+        integration: True where the payload goes to a LangChain integration as messages, and not to the provider's SDK:
+            what integrations leave out, or mistake, of that provider's own history is spelled so that they do not.
         strict: Raise LossyExportError instead of returning a lossy export.
         extra: Options of third-party dialects.
     """
@@ -259,6 +261,7 @@ class ExportOptions:
     store: bool = False
     account: str | None = None
     for_next_turn: bool = True
+    integration: bool = False
     strict: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -295,7 +298,7 @@ _OPTION_TYPES: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "load_media": (lambda value: value is None or callable(value), "a function"),
     **dict.fromkeys(("extra", "unread_media"), (lambda value: isinstance(value, Mapping), "a mapping")),
     **dict.fromkeys(("profile", "account"), _TEXT),
-    **dict.fromkeys(("prefix_intact", "resolve_media", "store", "for_next_turn", "strict"), _FLAG),
+    **dict.fromkeys(("prefix_intact", "resolve_media", "store", "for_next_turn", "integration", "strict"), _FLAG),
 }
 
 

@@ -38,7 +38,9 @@ from .models import narrow_media
 from .report import Placed, Report
 
 CALL_ID: Final = IdRule(pattern=re.compile(r"(?s).+"), max_length=10_000)
-"""Any id, but another for each call of a step: responses are matched by it (G8)."""
+"""Any id, but another for each call of a step: responses are matched by it (G8).
+
+langchain-google-genai matches a call with the first result of that id in the whole history."""
 TOOL_NAME: Final = IdRule(
     pattern=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]*"), max_length=64, prefix="tool_", digest_length=24
 )
@@ -131,7 +133,7 @@ class Google:
             starts_with_user=True,
             ends_with_user=True,
             call_id=CALL_ID,
-            unique_call_ids="step",
+            unique_call_ids="request" if options.integration else "step",
             tool_name=TOOL_NAME,
             speakers=False,
             result_names=False,

@@ -35,7 +35,10 @@ from .mistral_write import write_messages
 from .models import narrow_media
 from .problems import Problems, history_list
 from .report import Placed, Report
+from .type_words import words_of_others
 
+KNOWN_PARTS: Final = frozenset(READERS) | words_of_others(NAME)
+"""Types of parts that are none of an unknown type, though they could not be read."""
 CONCERN_RULES: Final[Mapping[str, str]] = {
     "dangling_call": "M4",
     "orphan_result": "M4",
@@ -111,7 +114,7 @@ class Mistral:
             text_arguments=True,
             plain_arguments=True,
             text_with_calls=options.profile is not None and version.content_with_calls,
-            own_text_with_calls=options.profile is None or version.content_with_calls,
+            own_text_with_calls=not options.integration and (options.profile is None or version.content_with_calls),
             blank_text=False,
             media=narrow_media(_media(version, options), options.model),
             tool_media="user",
@@ -119,7 +122,7 @@ class Mistral:
             server_tools="never",
             refusal=False,
             non_standard="same-api",
-            read_parts=frozenset(READERS),
+            known_parts=KNOWN_PARTS,
             native_parts=frozenset({"document_url"}),
             own_parts=frozenset(part for part in _OWN_PARTS if version.takes(*part)),
             part_roles={} if version.hosted else {"reference": frozenset[str]()},

@@ -21,7 +21,10 @@ from .lint.openai_chat import RULES, lint_messages
 from .models import narrow_media
 from .problems import Problems, history_list
 from .report import Placed, Report
+from .type_words import words_of_others
 
+KNOWN_PARTS: Final = frozenset(READERS) | words_of_others(NAME)
+"""Types of parts that are none of an unknown type, though they could not be read."""
 CONCERN_RULES: Final[Mapping[str, str]] = {
     "dangling_call": "C1",
     "orphan_result": "C2",
@@ -124,9 +127,9 @@ class OpenAIChat:
             tool_media="user",
             reasoning=ReasoningRule(replay=replay, required_with_calls=host.requires_reasoning),
             server_tools="never",
-            refusal=host.refusal,
+            refusal=host.refusal and not options.integration,
             non_standard="same-api",
-            read_parts=frozenset(READERS),
+            known_parts=KNOWN_PARTS,
         )
 
     def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> dict[str, Any]:

@@ -34,7 +34,10 @@ from .report import Placed, Report
 from .responses_items import API, CALLS, HOSTED, NAME, OUTPUTS, USER_ITEMS
 from .responses_read import READERS, ItemReader
 from .responses_write import ResponsesWriter
+from .type_words import words_of_others
 
+KNOWN_PARTS: Final = frozenset({*READERS, *CALLS, *OUTPUTS, "message", "reasoning"}) | words_of_others(NAME)
+"""Types of parts that are none of an unknown type, though they could not be read."""
 CONCERN_RULES: Final[Mapping[str, str]] = {
     "dangling_call": "R3",
     "orphan_result": "R4",
@@ -139,7 +142,7 @@ class OpenAIResponses:
             item_ids=True,
             server_tools="items",
             non_standard="same-api",
-            read_parts=frozenset(READERS),
+            known_parts=KNOWN_PARTS,
             native_parts=USER_ITEMS,
         )
 

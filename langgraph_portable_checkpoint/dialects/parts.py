@@ -238,8 +238,8 @@ class Parts:
         own = (
             own
             and kind not in CALL_TYPES
-            and kind not in self.target.read_parts
-            and (not self.target.read_parts or _is_typed(value))
+            and kind not in self.target.known_parts
+            and (not self.target.known_parts or _is_typed(value))
         )
         own = own and not (
             placed.envelope["role"] == "system"

@@ -20,6 +20,7 @@ _PROVIDERS: Final[dict[str, str]] = {
 _APIS: Final[dict[str, str]] = {
     "bedrock_converse": "converse",
     "anthropic": "messages",
+    "google_anthropic_vertex": "messages",
     "google_genai": "generate-content",
     "google_vertexai": "generate-content",
     **dict.fromkeys(("groq", "fireworks", "deepseek", "xai", "openrouter"), "chat"),
@@ -46,6 +47,8 @@ def _api(metadata: Mapping[str, Any], word: str | None) -> str | None:
         marked = metadata.get("object") == "response" or metadata.get("output_version") == "responses/v1"
         responses = marked or str(response_id).startswith("resp_")
         return "responses" if responses else "chat"
+    if word == "bedrock":  # InvokeModel, which takes what the model's maker takes
+        return "messages" if "claude" in (_first(metadata, _MODEL_KEYS) or "") else None
     return _APIS.get(word or "")
 
 

@@ -278,7 +278,7 @@ def adapt_messages(messages: Sequence[BaseMessage], to: str, **options: Any) -> 
         options = {**options, "unread_media": unread}
     if told and getattr(told[-1], "response_metadata", {}).get("stop_reason") == PAUSED:
         options = {"for_next_turn": False, **options}  # the model goes on when it is sent back
-    export = export_messages(told, to, **options)
+    export = export_messages(told, to, **{"integration": True, **options})
     profile = options.get("profile")
     back = import_messages(export.payload, to, profile=profile if isinstance(profile, str) else None)
     found = (loss for loss in back.report if loss.rule != INVALID_ARGUMENTS.rule)  # the call was invalid before

@@ -172,7 +172,7 @@ def test_exports_are_the_same_without_first_rows(dialect: str, history: Any, opt
 def without_first_rows_of_reading(patch: pytest.MonkeyPatch) -> None:
     """Switch the first rows of imports off."""
     for module in (bedrock, google_read, jsonl, problems):
-        patch.setattr(module, "made_of_json", lambda value, depth: False)
+        patch.setattr(module, "made_of_json", lambda value, depth, leaves=None: False)
     patch.setattr(read_types, "_all_known", lambda envelopes, kinds: False)
     patch.setattr(langchain, "everyday_envelope", lambda native: None)
 

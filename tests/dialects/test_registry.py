@@ -104,7 +104,7 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
         ("openai", "'openai-responses' or 'openai-chat'"),
         ("OpenAI_Chat", "'openai-chat'"),
         ("gemini", "'google'"),
-        ("vertex", "'google' with profile=\"vertex\""),
+        ("vertex", "'anthropic' with profile=\"vertex\" or 'google' with profile=\"vertex\""),
         ("groq", "'openai-chat' with profile=\"groq\""),
         ("xai", "'openai-responses' with profile=\"xai\" or 'openai-chat' with profile=\"compatible\""),
         ("amazon_bedrock", "'bedrock'"),

@@ -13,7 +13,7 @@ from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_mistralai import ChatMistralAI
 from langchain_openai import ChatOpenAI
 
-from langgraph_portable_checkpoint import export_messages, import_messages
+from langgraph_portable_checkpoint import export_messages, import_messages, lint
 from langgraph_portable_checkpoint.envelope.model import MessageEnvelope
 from langgraph_portable_checkpoint.envelope.read import read_message
 from langgraph_portable_checkpoint.envelope.write import write_message
@@ -201,3 +201,91 @@ def test_a_signed_call_whose_id_no_mapping_can_hold_is_written() -> None:
     origin: Any = {"provider": "google", "api": "generate-content"}
     message = write_message({"v": 1, "role": "assistant", "content": [call], "origin": origin})
     assert "__gemini_function_call_thought_signatures__" not in message.additional_kwargs
+
+
+def turn(who: dict[str, Any], city: str, answer: str) -> list[BaseMessage]:
+    """A turn whose call has the id that its model gives to the first call of every turn."""
+    call = {"name": "ask", "args": {"q": city}, "id": "functions.ask:0"}
+    return [
+        HumanMessage(f"{city}?"),
+        AIMessage("", tool_calls=[call], response_metadata=who),
+        ToolMessage(answer, tool_call_id=call["id"], name="ask"),
+        AIMessage(f"{answer}.", response_metadata=who),
+    ]
+
+
+@pytest.mark.parametrize("who", [{"model_provider": "fireworks", "model_name": "kimi-k2-thinking"}, MADE["google"]])
+@pytest.mark.parametrize("dialect", ["google", "mistral", "openai-responses", "bedrock"])
+def test_each_call_keeps_its_own_result_where_ids_come_again(dialect: str, who: dict[str, Any]) -> None:
+    messages = [*turn(who, "Rome", "SUN"), *turn(who, "Oslo", "SNOW"), HumanMessage("sum up")]
+    adapted = adapt_messages(messages, dialect, model=MODELS[dialect])
+    (_, _), (second, answer) = [
+        (at, message) for at, message in enumerate(adapted.messages) if isinstance(message, ToolMessage)
+    ]
+    calls = [call for message in adapted.messages if isinstance(message, AIMessage) for call in message.tool_calls]
+    assert len({call["id"] for call in calls}) == 2
+    assert (calls[1]["id"], calls[1]["args"]) == (answer.tool_call_id, {"q": "Oslo"})
+    assert second > 4
+    said = json.dumps(sent(dialect, adapted.messages), default=repr)
+    assert said.index("Rome") < said.index("SUN") < said.index("Oslo") < said.index("SNOW")
+    assert any(loss.kind == "re-keyed" and loss.path.endswith(".id") for loss in adapted.report)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "PLAN",
+        [{"type": "thinking", "thinking": [{"type": "text", "text": "HM"}]}, {"type": "text", "text": "PLAN"}],
+    ],
+)
+def test_what_mistral_said_beside_its_calls_is_sent(content: Any) -> None:
+    """langchain-mistralai leaves the content out of any message that has calls."""
+    call = {"name": "f", "args": {}, "id": "Abc123456"}
+    answer = AIMessage(content, tool_calls=[call], response_metadata=MADE["mistral"])
+    messages = [HumanMessage("q"), answer, ToolMessage("R", tool_call_id="Abc123456", name="f")]
+    adapted = adapt_messages(messages, "mistral", model=MODELS["mistral"])
+    told, asked = (message for message in sent("mistral", adapted.messages) if message["role"] == "assistant")
+    assert "PLAN" in json.dumps(told["content"])
+    assert ("HM" in json.dumps(told["content"])) is (content != "PLAN")
+    assert [one["id"] for one in asked["tool_calls"]] == ["Abc123456"]
+    assert [(loss.rule, loss.kind) for loss in adapted.report] == [("M5", "moved")]
+    whole = export_messages(messages, "mistral", model=MODELS["mistral"])
+    assert whole.lossless
+    assert len(whole.payload["messages"]) == 3
+
+
+def test_what_openai_refused_is_sent_as_text() -> None:
+    """langchain-openai does not send the refusal of a chat completion."""
+    made = {"model_provider": "openai", "model_name": "gpt-4o"}
+    refusing = AIMessage("", additional_kwargs={"refusal": "I can't."}, response_metadata=made)
+    messages = [HumanMessage("q"), refusing, HumanMessage("z")]
+    adapted = adapt_messages(messages, "openai-chat", model="gpt-4o")
+    chat = ChatOpenAI(model="gpt-4o", api_key="x")  # type: ignore[call-arg,arg-type]
+    assert chat._get_request_payload(adapted.messages)["messages"][1]["content"] == "I can't."
+    assert [loss.kind for loss in adapted.report] == ["downgraded"]
+    assert export_messages(messages, "openai-chat").payload["messages"][1] == {
+        "role": "assistant",
+        "refusal": "I can't.",
+        "content": None,
+    }
+
+
+MALFORMED = {
+    "anthropic": ("anthropic", ("function_call", "image_url", "reasoning_content", "tool_result", "tool_use")),
+    "openai-responses": ("openai", ("message", "function_call", "tool_use", "function_call_output", "image_url")),
+    "openai-chat": ("openai", ("function_call", "tool_use", "thinking")),
+    "mistral": ("mistralai", ("tool_use", "image_url")),
+}
+
+
+@pytest.mark.parametrize("dialect", MALFORMED)
+def test_a_malformed_part_of_a_known_type_is_left_out_and_told(dialect: str) -> None:
+    provider, kinds = MALFORMED[dialect]
+    made = {"model_provider": provider, **({"id": "resp_1"} if dialect == "openai-responses" else {})}
+    for kind in kinds:
+        parts: list[Any] = [{"type": "text", "text": "T"}, {"type": kind}]
+        messages = [HumanMessage("q"), AIMessage(parts, response_metadata=made), HumanMessage("z")]
+        exported = export_messages(messages, dialect)
+        assert lint(exported.payload, dialect) == [], kind
+        assert any(loss.kind in ("dropped", "downgraded") for loss in exported.report), kind
+        assert any(message.text == "T" for message in adapt_messages(messages, dialect).messages)

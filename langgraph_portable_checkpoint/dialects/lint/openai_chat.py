@@ -82,7 +82,7 @@ _USER_PARTS: Final[Mapping[str, str]] = {
     "video_url": "video",
     "audio_url": "audio",
 }
-_PARTS: Final[Mapping[str, Shape]] = {
+PARTS: Final[Mapping[str, Shape]] = {
     "text": shape("type! text! prompt_cache_breakpoint", text=str),
     "refusal": shape("type! refusal!", refusal=str),
     "image_url": shape("type! image_url! prompt_cache_breakpoint"),
@@ -229,7 +229,7 @@ def _part(message: _Message, part: Mapping[str, Any], path: str) -> Iterator[Fin
     """Check a part's keys and its value; other hosts than OpenAI have keys and words of their own."""
     kind = str(part.get("type"))
     elsewhere = not message.is_openai
-    for key, wrong in _PARTS[kind].misfits(part, open_keys=elsewhere) if kind in _PARTS else ():
+    for key, wrong in PARTS[kind].misfits(part, open_keys=elsewhere) if kind in PARTS else ():
         yield message.breaks("C5", f"{kind}: {wrong}", f"{path}{key}")
     value, known = part.get(kind), _VALUES.get(kind)
     if known is None or kind not in part:
