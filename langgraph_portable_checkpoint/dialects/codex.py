@@ -49,17 +49,25 @@ class Codex:
         ),
         Rule(id="CX4", text="a turn may be aborted or fail; an exec stream does not hold its prompt", source=_SOURCE),
         Rule(id="CX5", text="thread_rolled_back takes the last turns of the user back", source=_SOURCE),
+        Rule(
+            id="CX6",
+            text="the items of an exec stream count anew in each run, and a completed item is final",
+            source="codex-rs exec_events",
+        ),
     )
     FIELD_MAP: tuple[Field, ...] = (
         Field(neutral="messages", native="response_item payloads, as in OpenAI Responses"),
         Field(neutral="origin.model", native="turn_context.model"),
         Field(neutral="created_at", native="timestamp"),
         Field(neutral="typed_by_user: false", native="environment, instructions and summaries in the user's role"),
+        Field(neutral="extras.codex", native="keys of an exec stream's items"),
+        Field(neutral="artifact", native="exit_code, structured_content, agents_states"),
         Field(neutral="tool_call shell, tool message", native="item command_execution", note="exec stream"),
         Field(
-            neutral="tool_call apply_patch, update_plan, <server>__<tool>",
-            native="file_change, todo_list, mcp_tool_call",
+            neutral="tool_call apply_patch, update_plan, <server>__<tool>, spawn_agent, ...",
+            native="file_change, todo_list, mcp_tool_call, collab_tool_call",
         ),
+        Field(neutral="image, audio, file", native="content of mcp_tool_call's result", note="exec stream"),
         Field(neutral="server_tool_call", native="item web_search", note="exec stream"),
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
@@ -71,6 +79,7 @@ class Codex:
             rule="CX4", kind="unresolved", when="a turn that was aborted or failed, a prompt that is not there"
         ),
         DeclaredLoss(rule="CX5", kind="dropped", when="turns that the user took back"),
+        DeclaredLoss(rule="CX6", kind="re-keyed", when="a call whose id an earlier run used"),
     )
 
     def target(self, options: ExportOptions) -> Target:
