@@ -144,6 +144,8 @@ IMPORTS: dict[tuple[str, str, str], Any] = {
     ("codex", "CX6", "re-keyed"): '{"type": "thread.started"}\n'.join(
         ["", *['{"type": "item.completed", "item": {"id": "item_0", "type": "todo_list"}}\n'] * 2]
     ),
+    ("codex", "CX7", "dropped"): CODEX
+    + "".join(f'\n{{"type": "session_meta", "payload": {{"instructions": "{said}"}}}}' for said in ("a", "b")),
     ("session-envelope", "S2", "unresolved"): {
         "version": 3,
         "media": [{"ref": "r"}],
