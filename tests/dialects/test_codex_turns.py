@@ -82,6 +82,12 @@ def test_an_instruction_of_another_agent_begins_a_turn() -> None:
     assert texts([*TALK, said("assistant", '{"author": "a"}'), said("assistant", "2"), back(1)]) == []
 
 
+def test_rollbacks_behind_one_another_take_one_turn_each() -> None:
+    talk = [*TALK, said("user", "two"), said("assistant", "2"), said("user", "three")]
+    assert texts([*talk, back(1), back(1)]) == ["one", "1"]
+    assert texts([*talk, compacted("Sum"), back(2), said("user", "four"), back(1), back(1)]) == ["one"]
+
+
 @pytest.mark.parametrize("turns", [0, -1, None, "1"])
 def test_a_rollback_of_no_turn_takes_nothing(turns: Any) -> None:
     _, losses = read([*TALK, back(turns)])
