@@ -1,20 +1,22 @@
 """The stream of `codex exec --json` read as envelopes: each item in its last state, in the order of appearance.
 
 The stream tells what happened, not what was sent: a command is a call of `shell` with its output as result. It does not
-hold the prompt.
+hold the prompt. A log may hold the streams of several runs, one behind the other: which event is of which item is
+`codex_runs.py`'s, what an item says `codex_exec_items.py`'s.
 
 Source: codex-rs exec_events (ThreadEvent, ThreadItem).
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
 from .base import ImportOptions
+from .codex_exec_items import FAILED, read_call, read_result, read_said
+from .codex_runs import Item, last_states
 from .jsonl import Line
 from .report import Report
 
@@ -27,12 +29,11 @@ EVENTS: Final = (
     "item.updated",
     "item.completed",
 )
-_FAILED: Final = ("failed", "declined", "error")
-Item = Mapping[str, Any]
+_BEGINNINGS: Final = ("thread.started", "turn.started")
 
 
 class ExecReader:
-    """Reads the events of one stream."""
+    """Reads the events of one stream, or of several that were written behind one another."""
 
     def __init__(self, options: ImportOptions, report: Report) -> None:
         self.report = report
@@ -40,23 +41,29 @@ class ExecReader:
         if options.model:
             self.origin["model"] = options.model
         self.found: list[MessageEnvelope] = []
+        self.turn = 0
+        """Where the messages of the turn begin."""
+        self.ids: Counter[str] = Counter()
         self.skipped: Counter[str] = Counter()
 
     def envelopes(self, lines: Sequence[Line]) -> list[MessageEnvelope]:
-        last = _last_states(lines)
-        seen: set[str] = set()
-        self.report.add("CX4", "unresolved", action="began without the prompt", detail="a stream does not hold it")
+        """Read the lines of one file."""
+        items = last_states(lines)
+        self._without_prompt("")
         for line in lines:
-            kind, item = str(line.value.get("type")), line.value.get("item")
-            if not kind.startswith("item.") or not isinstance(item, Mapping):
+            kind = str(line.value.get("type"))
+            if not kind.startswith("item.") or not isinstance(line.value.get("item"), Mapping):
                 self._event(kind, line)
-            elif _key(item, line) not in seen:
-                seen.add(_key(item, line))
-                self._item(last[_key(item, line)], line)
+            elif line.number in items:
+                self._item(items[line.number], line)
         if self.skipped:
             listed = ", ".join(f"{name} {count}" for name, count in sorted(self.skipped.items()))
             self.report.add("CX2", "dropped", action="left out events that are not messages", detail=listed)
         return self.found
+
+    def _without_prompt(self, path: str) -> None:
+        detail = "a stream does not hold it"
+        self.report.add("CX4", "unresolved", action="began without the prompt", path=path, detail=detail)
 
     def _event(self, kind: str, line: Line) -> None:
         usage, error = line.value.get("usage"), line.value.get("error")
@@ -64,108 +71,76 @@ class ExecReader:
             self._usage(usage)
         elif kind in ("turn.failed", "error"):
             message = error.get("message") if isinstance(error, Mapping) else line.value.get("message")
-            path = f"line {line.number}"
-            self.report.add("CX4", "unresolved", action="the turn failed", path=path, detail=str(message)[:200])
+            self._failed("the turn failed", message, line)
         else:
             self.skipped[kind[:40]] += 1
+        if kind in _BEGINNINGS and len(self.found) > self.turn:
+            self.turn = len(self.found)
+            self._without_prompt(f"line {line.number}")
+
+    def _failed(self, action: str, message: Any, line: Line) -> None:
+        path = f"line {line.number}"
+        self.report.add("CX4", "unresolved", action=action, path=path, detail=str(message)[:200])
 
     def _usage(self, usage: Item) -> None:
-        answers = [envelope for envelope in self.found if envelope["role"] == "assistant"]
-        put, out = (
-            value if isinstance(value := usage.get(key), int) else 0 for key in ("input_tokens", "output_tokens")
-        )
-        if answers:
-            answers[-1]["usage"] = {"input_tokens": put, "output_tokens": out, "total_tokens": put + out}
+        """Give the turn's last answer the counts of the turn."""
+        places = range(len(self.found) - 1, self.turn - 1, -1)
+        answer = next((self.found[at] for at in places if self.found[at]["role"] == "assistant"), None)
+        if answer is None:
+            return
+        put, out = _count(usage, "input_tokens"), _count(usage, "output_tokens")
+        answer["usage"] = {"input_tokens": put, "output_tokens": out, "total_tokens": put + out}
+        if cached := _count(usage, "cached_input_tokens"):
+            answer["usage"]["input_token_details"] = {"cache_read": cached}
+        if thought := _count(usage, "reasoning_output_tokens"):
+            answer["usage"]["output_token_details"] = {"reasoning": thought}
 
     def _item(self, item: Item, line: Line) -> None:
-        kind = str(item.get("type"))
-        if kind == "error":
-            path = f"line {line.number}"
-            self.report.add(
-                "CX4", "unresolved", action="an error item", path=path, detail=str(item.get("message"))[:200]
-            )
+        if item.get("type") == "error":
+            self._failed("an error item", item.get("message"), line)
             return
-        make = _BLOCKS.get(kind)
-        if make is None:
-            self._answer().append({"type": "non_standard", "value": dict(item)})
+        call = read_call(item)
+        if call is None:
+            self._answer().append(read_said(item))
             return
-        block = make(item)
-        self._answer().append(block)
-        if block["type"] == "tool_call":
-            block["id"] = str(item.get("id") or f"line_{line.number}")
-            self._result(item, block)
+        call["id"] = self._own_id(str(item.get("id") or f"line_{line.number}"), line)
+        self._answer().append(call)
+        if call["type"] == "tool_call" and item.get("status") != "in_progress":
+            self._result(item, call)
+
+    def _own_id(self, found: str, line: Line) -> str:
+        """Return an id for a call that none before it has: ids count anew in each run (CX6)."""
+        own = found
+        while own in self.ids:
+            self.ids[found] += 1
+            own = f"{found}_{self.ids[found]}"
+        self.ids[own] = 1
+        if own != found:
+            path, detail = f"line {line.number}", f"{found} -> {own}"
+            self.report.add("CX6", "re-keyed", action="a call got an id of its own", path=path, detail=detail)
+        return own
 
     def _answer(self) -> list[Block]:
-        if not self.found or self.found[-1]["role"] != "assistant":
+        if len(self.found) <= self.turn or self.found[-1]["role"] != "assistant":
             self.found.append({"v": ENVELOPE_VERSION, "role": "assistant", "content": [], "origin": {**self.origin}})
         return self.found[-1]["content"]
 
     def _result(self, item: Item, call: Block) -> None:
-        """Add the result, unless the item was still going on when the stream ended."""
-        if item.get("status") == "in_progress":
-            return
-        text = _RESULTS.get(str(item["type"]), _status)(item)
-        failed = item.get("status") in _FAILED or item.get("exit_code") not in (None, 0)
-        self.found.append(
-            {
-                "v": ENVELOPE_VERSION,
-                "role": "tool",
-                "content": [{"type": "text", "text": text}],
-                "tool_call_id": call["id"],
-                "name": call["name"],
-                "status": "error" if failed else "success",
-                "origin": {**self.origin},
-            }
-        )
+        content, artifact = read_result(item)
+        failed = item.get("status") in FAILED or item.get("exit_code") not in (None, 0)
+        envelope: MessageEnvelope = {
+            "v": ENVELOPE_VERSION,
+            "role": "tool",
+            "content": content,
+            "tool_call_id": call["id"],
+            "name": call["name"],
+            "status": "error" if failed else "success",
+            "origin": {**self.origin},
+        }
+        if artifact:
+            envelope["artifact"] = artifact
+        self.found.append(envelope)
 
 
-def _status(item: Item) -> str:
-    return str(item.get("status") or "completed")
-
-
-def _key(item: Item, line: Line) -> str:
-    return str(item.get("id") or f"line {line.number}")
-
-
-def _last_states(lines: Sequence[Line]) -> dict[str, Item]:
-    items = [(line, line.value["item"]) for line in lines if isinstance(line.value.get("item"), Mapping)]
-    return {_key(item, line): item for line, item in items}
-
-
-def _call(name: str, *keys: str) -> Callable[[Item], Block]:
-    return lambda item: {"type": "tool_call", "name": name, "args": {key: item[key] for key in keys if key in item}}
-
-
-def _mcp(item: Item) -> Block:
-    arguments = item.get("arguments")
-    args = arguments if isinstance(arguments, dict) else {} if arguments is None else {"arguments": arguments}
-    return {"type": "tool_call", "name": f"{item.get('server')}__{item.get('tool')}", "args": args}
-
-
-def _mcp_result(item: Item) -> str:
-    error, result = item.get("error"), item.get("result")
-    if isinstance(error, Mapping):
-        return str(error.get("message"))
-    content = result.get("content") if isinstance(result, Mapping) else None
-    texts = [part["text"] for part in content or () if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
-    return "\n".join(texts) if texts else json.dumps(result, ensure_ascii=False)
-
-
-_BLOCKS: Final[Mapping[str, Callable[[Item], Block]]] = {
-    "agent_message": lambda item: {"type": "text", "text": str(item.get("text") or "")},
-    "reasoning": lambda item: {"type": "reasoning", "reasoning": str(item.get("text") or "")},
-    "command_execution": _call("shell", "command"),
-    "file_change": _call("apply_patch", "changes"),
-    "todo_list": _call("update_plan", "items"),
-    "mcp_tool_call": _mcp,
-    "web_search": lambda item: {
-        "type": "server_tool_call",
-        "id": str(item.get("id")),
-        "name": "web_search",
-        "args": {"query": item.get("query")},
-    },
-}
-_RESULTS: Final[Mapping[str, Callable[[Item], str]]] = {
-    "command_execution": lambda item: str(item.get("aggregated_output") or ""),
-    "mcp_tool_call": _mcp_result,
-}
+def _count(usage: Item, key: str) -> int:
+    return value if isinstance(value := usage.get(key), int) else 0

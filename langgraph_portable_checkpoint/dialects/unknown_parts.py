@@ -27,8 +27,13 @@ _KEPT: Final[Mapping[str, frozenset[str]]] = {
     "bedrock": frozenset({"cachePoint", "guardContent", "citationsContent", "toolAddition", "toolRemoval"}),
 }
 """Kinds without a neutral place that a dialect knows all the same."""
-_DIALECT_OF: Final = {"chat": "openai-chat", "responses": "openai-responses", "messages": "anthropic"}
-"""APIs whose parts of unknown type go back as they came, with their dialects."""
+_DIALECT_OF: Final = {
+    "chat": "openai-chat",
+    "responses": "openai-responses",
+    "messages": "anthropic",
+    "codex": "codex",
+}
+"""APIs whose parts of unknown type go back as they came, with their dialects; what only Codex knows goes nowhere."""
 _FOREIGN_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "openai-chat": ("parts",),
     "mistral": ("parts",),

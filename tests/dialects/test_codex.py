@@ -10,30 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langgraph_portable_checkpoint.dialects.base import ImportOptions
-from langgraph_portable_checkpoint.dialects.codex import Codex
 from langgraph_portable_checkpoint.dialects.report import Report
 from langgraph_portable_checkpoint.errors import DialectError, MalformedHistoryError
 from tests.dialects import counting
+from tests.dialects.codex_records import DIALECT, done, item, read, said, texts
 from tests.dialects.made import JSON
-
-DIALECT = Codex()
-
-
-def read(payload: Any) -> tuple[list[Any], list[Any]]:
-    report = Report(target="codex")
-    envelopes = DIALECT.parse(payload, ImportOptions(), report)
-    assert {(loss.rule, loss.kind) for loss in report} <= {(loss.rule, loss.kind) for loss in DIALECT.LOSSES}
-    return envelopes, list(report)
-
-
-def item(**payload: Any) -> dict[str, Any]:
-    return {"timestamp": "2026-01-01T00:00:00Z", "type": "response_item", "payload": payload}
-
-
-def said(role: str, text: str) -> dict[str, Any]:
-    kind = "output_text" if role == "assistant" else "input_text"
-    return item(type="message", role=role, content=[{"type": kind, "text": text}])
 
 
 def test_recorded_files_hold_what_their_lines_hold(corpus: Path) -> None:
@@ -94,9 +75,6 @@ def test_an_aborted_turn_is_told() -> None:
 
 
 def test_items_of_a_stream_become_calls_with_results() -> None:
-    def done(**fields: Any) -> dict[str, Any]:
-        return {"type": "item.completed", "item": fields}
-
     envelopes, losses = read(
         [
             {"type": "thread.started", "thread_id": "t"},
@@ -158,6 +136,7 @@ def test_these_files_are_only_read() -> None:
 
 
 KINDS = ["message", "reasoning", "function_call", "function_call_output", "web_search_call", "x", "local_shell_call"]
+KINDS += ["agent_message", "compaction_summary", "custom_tool_call_output", "ghost_snapshot"]
 ITEMS = st.fixed_dictionaries(
     {"type": st.sampled_from(KINDS)},
     optional=dict.fromkeys(("role", "content", "call_id", "output", "arguments", "summary", "name", "id"), JSON),
@@ -165,14 +144,20 @@ ITEMS = st.fixed_dictionaries(
 STREAMED = st.fixed_dictionaries(
     {
         "type": st.sampled_from(
-            ["agent_message", "reasoning", "command_execution", "mcp_tool_call", "todo_list", "web_search", "x"]
+            [
+                *("agent_message", "reasoning", "command_execution", "mcp_tool_call", "todo_list", "web_search", "x"),
+                *("collab_tool_call", "file_change", "error"),
+            ]
         )
     },
     optional=dict.fromkeys(
         ("id", "text", "command", "status", "exit_code", "result", "error", "arguments", "items"), JSON
     ),
 )
+ROLLED_BACK = st.fixed_dictionaries({"type": st.just("thread_rolled_back"), "num_turns": JSON})
 LINES = st.one_of(
+    st.fixed_dictionaries({"type": st.just("event_msg"), "payload": ROLLED_BACK}),
+    ITEMS,
     st.fixed_dictionaries(
         {
             "type": st.sampled_from(["response_item", "event_msg", "session_meta", "compacted", "turn_context"]),
@@ -180,7 +165,11 @@ LINES = st.one_of(
         }
     ),
     st.fixed_dictionaries(
-        {"type": st.sampled_from(["item.completed", "item.started", "turn.completed", "turn.failed"])},
+        {
+            "type": st.sampled_from(
+                ["item.completed", "item.started", "turn.completed", "turn.failed", "turn.started", "thread.started"]
+            )
+        },
         optional={"item": STREAMED | JSON, "usage": JSON, "error": JSON},
     ),
     JSON,
@@ -191,16 +180,14 @@ LINES = st.one_of(
 @given(st.lists(LINES, max_size=6))
 def test_any_lines_are_read_or_refused(lines: list[Any]) -> None:
     try:
-        read(lines)
+        envelopes, _ = read(lines)
     except MalformedHistoryError:
         return
+    blocks = [block for one in envelopes for block in one["content"]]
+    assert all(isinstance(block["id"], str) for block in blocks if block["type"] == "tool_call")
 
 
 SESSION = {"type": "session_meta", "payload": {"id": "s", "instructions": "Be brief."}}
-
-
-def texts(records: list[Any]) -> list[str]:
-    return [one["content"][0]["text"] for one in read(records)[0]]
 
 
 def test_the_instructions_of_a_session_outlive_a_compaction() -> None:

@@ -141,6 +141,11 @@ IMPORTS: dict[tuple[str, str, str], Any] = {
     ("codex", "CX5", "dropped"): f"{CODEX}\n{CODEX}"
     '\n{"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}}',
     ("codex", "CX4", "unresolved"): CODEX + '\n{"type": "event_msg", "payload": {"type": "turn_aborted"}}',
+    ("codex", "CX6", "re-keyed"): '{"type": "thread.started"}\n'.join(
+        ["", *['{"type": "item.completed", "item": {"id": "item_0", "type": "todo_list"}}\n'] * 2]
+    ),
+    ("codex", "CX7", "dropped"): CODEX
+    + "".join(f'\n{{"type": "session_meta", "payload": {{"instructions": "{said}"}}}}' for said in ("a", "b")),
     ("session-envelope", "S2", "unresolved"): {
         "version": 3,
         "media": [{"ref": "r"}],
