@@ -116,7 +116,7 @@ CASES: dict[tuple[str, str], Case] = {
 PROFILES = {
     "openai-chat": ("openai", "fireworks", "deepseek", "moonshot", "openrouter", "perplexity"),
     "openai-responses": ("openai",),
-    "anthropic": (None,),
+    "anthropic": (None, "bedrock"),
     "mistral": (None, "v15"),
 }
 
@@ -203,7 +203,9 @@ def test_each_declared_loss_happens(dialect: str) -> None:
     for (concern, kind), case in CASES.items():
         rule = known.target(ExportOptions()).rules.get(concern)
         if rule is not None and not any(
-            (rule, kind) in _losses(dialect, case, profile=profile) for profile in PROFILES[dialect]
+            (rule, kind) in _losses(dialect, case, profile=profile, integration=integration)
+            for profile in PROFILES[dialect]
+            for integration in (False, True)
         ):
             missing.add((concern, kind))
     assert not missing

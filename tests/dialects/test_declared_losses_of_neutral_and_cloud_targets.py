@@ -18,7 +18,7 @@ from tests.dialects.test_declared_losses import CASES, Case
 GEMINI_2 = {"provider": "google", "api": "generate-content", "model": "gemini-2.5-pro"}
 CONVERSE = {"provider": "bedrock", "api": "converse"}
 VARIANTS: dict[str, list[dict[str, Any]]] = {
-    "google": [{}, {"profile": "vertex"}, {"model": "gemini-3-pro-preview"}],
+    "google": [{}, {"profile": "vertex"}, {"model": "gemini-3-pro-preview"}, {"integration": True}],
     "bedrock": [{}, {"model": "meta.llama4"}],
     "agent-checkpoint": [{}],
     "otel": [{}],

@@ -270,6 +270,23 @@ def test_what_openai_refused_is_sent_as_text() -> None:
     }
 
 
+def test_error_flags_that_an_integration_does_not_send_are_told() -> None:
+    claude = {"model_provider": "bedrock", "model_name": "claude-sonnet-4-5"}
+    for dialect, profile, who, rule in (
+        ("google", None, MADE["google"], "G8"),
+        ("anthropic", "bedrock", claude, "A18"),
+        ("anthropic", None, {**claude, "model_provider": "anthropic"}, None),
+    ):
+        call = AIMessage("", tool_calls=[CALL], response_metadata=who)
+        messages = [HumanMessage("q"), call, ToolMessage("no", tool_call_id="c1", name="sql", status="error")]
+        adapted = adapt_messages(messages, dialect, profile=profile)
+        told = [loss.rule for loss in adapted.report if loss.action == "the error flag was lost; the text stays"]
+        assert told == ([rule] if rule else [])
+        direct = export_messages(messages, dialect, profile=profile)
+        assert not [loss for loss in direct.report if loss.path == "status"]
+        assert "error" in json.dumps(direct.payload["contents" if dialect == "google" else "messages"][-1])
+
+
 MALFORMED = {
     "anthropic": ("anthropic", ("function_call", "image_url", "reasoning_content", "tool_result", "tool_use")),
     "openai-responses": ("openai", ("message", "function_call", "tool_use", "function_call_output", "image_url")),
