@@ -76,6 +76,9 @@ class AnthropicWriter:
             if value is not None and key not in BLOCK_KEYS["tool_result"]:
                 action = "the API knows no such key of a result"
                 self.report.add("A18", "dropped", at=placed, path=key, action=action)
+            elif value is not None and not _fits_result(key, value):
+                action = "left out a value that the API does not take there"
+                self.report.add("A18", "dropped", at=placed, path=key, action=action)
             elif value is not None and key not in result:
                 result[key] = value
         if envelope.get("status") == "error":
@@ -201,6 +204,13 @@ def _own_keys(block: Block, envelope: MessageEnvelope, written: Mapping[str, Any
 def _stood_alone(placed: Placed) -> bool:
     """True for a result of this API that had a message of its own."""
     return (placed.envelope.get("origin") or {}).get("api") == API and not _joined(placed)
+
+
+def _fits_result(key: str, value: Any) -> bool:
+    """True if a key of a tool result may have that value."""
+    if key == "cache_control":
+        return isinstance(value, Mapping) and not any(CACHE_MARK.misfits(value))
+    return key != "is_error" or isinstance(value, bool)
 
 
 def _joined(placed: Placed) -> bool:

@@ -10,19 +10,20 @@ Source: provider-rules "Claude Code JSONL"; session files of Claude Code 1.0 to 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, count
 from typing import Any, Final, NoReturn
 
 from ..envelope.model import MessageEnvelope, Origin
 from ..errors import DialectError, MalformedHistoryError
 from .anthropic_read import API, read_message
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
-from .claude_code_tree import TREE_TYPES, Record, Step, assemble, queued_prompt
+from .claude_code_records import TREE_TYPES, Record, are_programs, queued_prompt
+from .claude_code_tree import Step, assemble
 from .jsonl import first_objects, read_lines
 from .problems import Problems
 from .report import Placed, Report
 
 NAME: Final = "claude-code"
-INTERRUPTED: Final = "[Request interrupted by user"
 _SOURCE: Final = "provider-rules, Claude Code JSONL"
 
 
@@ -40,7 +41,7 @@ class ClaudeCode:
         Rule(
             id="CC3",
             text="the conversation is the path from the root to the last leaf of the main chain, without what "
-            "subagents and team members say on it",
+            "subagents (isSidechain, parent_tool_use_id) and team members say on it",
             source=_SOURCE,
         ),
         Rule(id="CC4", text="a parent that is not in the file, or a circle, ends the path", source=_SOURCE),
@@ -51,16 +52,22 @@ class ClaudeCode:
         ),
         Rule(
             id="CC6",
-            text="lines with one message.id are one message; off-path parallel results belong to it",
+            text="lines with one message.id are one message if nothing stands between them but their own results and "
+            "what nobody said; lines and results beside the path belong to it that hang on it",
             source=_SOURCE,
         ),
     )
     FIELD_MAP: tuple[Field, ...] = (
-        Field(neutral="assistant message", native="all assistant lines with one message.id (CC6)"),
+        Field(neutral="assistant message", native="the lines of one run that have one message.id (CC6)"),
         Field(neutral="tool message", native="user line with tool_result blocks", note="toolUseResult is the artifact"),
-        Field(neutral="typed_by_user: false", native="isMeta, isCompactSummary, notes of an interruption"),
+        Field(
+            neutral="typed_by_user: false",
+            native="isMeta, isCompactSummary, isSynthetic, commandMode task-notification, an origin that is not human; "
+            "texts that are notes of an interruption, or elements of the program's alone (output of commands, "
+            "reminders, notifications)",
+        ),
         Field(neutral="created_at", native="timestamp"),
-        Field(neutral="id", native="message.id, else uuid"),
+        Field(neutral="id", native="message.id, else uuid", note="uuid where an answer before it has that message.id"),
         Field(neutral="blocks", native="as in Anthropic Messages"),
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
@@ -99,6 +106,7 @@ class ClaudeCode:
         if problems:
             bad = [f"line {note.line}: {note.detail}" for note in session.notes if note.rule == "CC1" and note.line]
             raise MalformedHistoryError(NAME, [*problems, *bad])
+        _name_apart(envelopes)
         return envelopes
 
     def recognises(self, payload: Any) -> float:
@@ -185,18 +193,28 @@ def _dressed(envelope: MessageEnvelope, step: Step) -> MessageEnvelope:
         _add_answer_facts(envelope, last)
     elif envelope["role"] == "tool":
         envelope["id"] = f"{first.uuid}:{envelope.get('tool_call_id')}"
-        if len(first.blocks("tool_result")) == 1 and "toolUseResult" in first.value:
+        if "toolUseResult" in first.value and len(first.blocks("tool_result")) == 1:
             envelope["artifact"] = first.value["toolUseResult"]
     elif not _is_typed(envelope, first):
         envelope["typed_by_user"] = False
     return envelope
 
 
+def _name_apart(envelopes: Sequence[MessageEnvelope]) -> None:
+    """Give an id of its own to what has the id of a message before it: routers use one in several turns."""
+    seen: set[str | None] = set()
+    for number, envelope in enumerate(envelopes):
+        if envelope["id"] in seen:
+            uuid = envelope["extras"][NAME]["uuids"][0]
+            others = chain([uuid], (f"{uuid}:{place}" for place in count(number)))
+            envelope["id"] = next(one for one in others if one not in seen)
+        seen.add(envelope["id"])
+
+
 def _is_typed(envelope: MessageEnvelope, record: Record) -> bool:
-    if record.value.get("isMeta") or record.value.get("isCompactSummary"):
-        return False
-    texts = [block["text"] for block in envelope["content"] if block["type"] == "text"]
-    return not (texts and all(text.startswith(INTERRUPTED) for text in texts))
+    content = envelope["content"]
+    texts = [block["text"] for block in content if block["type"] == "text"]
+    return not record.by_program and not (len(texts) == len(content) and are_programs(texts))
 
 
 def _add_answer_facts(envelope: MessageEnvelope, last: Record) -> None:

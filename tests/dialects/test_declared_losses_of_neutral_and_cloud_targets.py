@@ -116,6 +116,9 @@ IMPORTS: dict[tuple[str, str, str], Any] = {
     ("google", "G1", "dropped"): [{"role": "user", "parts": [{"text": "q"}]}, {"role": "model"}],
     ("bedrock", "B9", "unresolved"): [{"role": "user", "content": [{"toolResult": {"content": []}}]}],
     ("agent-checkpoint", "AC1", "downgraded"): LINE + ', "ts": "a", "ts": "b"}',
+    ("agent-checkpoint", "AC3", "dropped"): [
+        {"role": "tool", "content": "one", "tool_results": [{"tool_call_id": "c", "content": "other"}]}
+    ],
     ("otel", "O3", "unresolved"): [{"role": "assistant", "parts": [{"type": "tool_call", "id": "c"}]}],
     ("langchain", "L2", "dropped"): [{"type": "human", "content": "q"}, {"type": "remove", "data": {"id": "x"}}],
     ("langchain", "L3", "merged"): [{"type": "AIMessageChunk", "content": part, "id": "a"} for part in ("Hel", "lo")],
