@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -24,10 +24,11 @@ from .envelope.archive import ArchivedMedia, ThreadArchive, archive_from_json, a
 from .envelope.entries import UNPROVABLE
 from .envelope.model import MessageEnvelope
 from .envelope.turn_record import iso_utc
-from .errors import CorruptRecordError, MediaMissingError, ThreadExistsError, ThreadNotFoundError
+from .errors import ConflictError, CorruptRecordError, MediaMissingError, ThreadExistsError, ThreadNotFoundError
 from .storage.layout import checked_id
+from .storage.programs.core import MAX_ATTEMPTS
 from .storage.programs.media_places import media_places
-from .storage.programs.media_table import read_media, write_media
+from .storage.programs.media_table import StoredMedia, amend_media, read_media
 from .storage.programs.turns import versions
 from .storage.programs.whole_thread import WholeConversation, retell_turns, whole_conversation
 
@@ -171,14 +172,22 @@ class ArchiveMethods:
     def _note_losses(self, thread_id: str, archive: ThreadArchive, lost: Sequence[LostMedium]) -> Program[None]:
         """Say of media that the thread names where they were, and report the others."""
         named = (yield from media_places(self._core, thread_id)).media
-        stored = yield from read_media(self._core, thread_id)
-        known = stored.records if stored is not None else {}
-        sealed = self._core.codec.sealer.sealed
+        for _ in range(MAX_ATTEMPTS):
+            stored = yield from read_media(self._core, thread_id)
+            if stored is None or (yield from self._noted(thread_id, archive, lost, named, stored)):
+                return
+        raise ConflictError(f"thread {thread_id!r} was written {MAX_ATTEMPTS} times while it was made. Try again.")
+
+    def _noted(
+        self, thread_id: str, archive: ThreadArchive, lost: Sequence[LostMedium], named: Container[bytes],
+        stored: StoredMedia,
+    ) -> Program[bool]:  # fmt: skip
+        known, sealed = stored.records, self._core.codec.sealer.sealed
         absent = (one for one in lost if one.name in named and known.get(one.name, {}).get("store") is None)
         records = {one.name: record_of(one, known.get(one.name, {}), sealed=sealed) for one in absent}
         where = f"the archive of thread {archive.thread_id!r}"
         reports = [report_of(one, where=where) for one in lost if one.message is None or one.name not in named]
-        yield from write_media(self._core, thread_id, records=records, reports=reports)
+        return (yield from amend_media(self._core, thread_id, stored, records=records, reports=reports))
 
     def _first_put(self, thread_id: str, archive: ThreadArchive) -> tuple[Checkpoint, dict[str, Any], dict[str, int]]:
         """Return what `put` takes to make a thread of an archive."""

@@ -27,6 +27,7 @@ from typing import Any, Final, TypeVar
 
 from langgraph_portable_checkpoint.media.stores import (
     MAX_REF_CHARS,
+    THREADS_OWN,
     AsyncMediaStore,
     ChecksBlobs,
     CondemnsBlobs,
@@ -34,6 +35,7 @@ from langgraph_portable_checkpoint.media.stores import (
     ListsBlobs,
     MediaStore,
     StreamsBlobs,
+    store_name,
 )
 
 T = TypeVar("T")
@@ -66,6 +68,10 @@ class MediaStoreTests:
     def test_what_was_put_comes_back(self, store: MediaStore) -> None:
         for data in _samples():
             assert store.get(_put(store, data)) == data
+
+    def test_the_name_is_one_that_the_media_table_can_say(self, store: MediaStore) -> None:
+        name = store_name(store)
+        assert name.encode() not in (b"", THREADS_OWN.encode())
 
     def test_the_ref_is_short_text(self, store: MediaStore) -> None:
         ref = _put(store, b"ref")

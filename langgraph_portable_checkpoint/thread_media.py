@@ -50,12 +50,12 @@ class MediaMethods(UploadMethods):
 
     def _table(self, thread_id: str) -> Program[MediaTable]:
         media = yield from self._read(thread_id)
-        if all(record.first_turn is not None for record in media.records.values()):
+        if all(record.first_turn is not None for record in media.media.values()):
             return media.table
         places = (yield from media_places(self._core, thread_id)).media
         return MediaTable(
             replace(record, first_turn=places[name][1]) if record.first_turn is None and name in places else record
-            for name, record in media.records.items()
+            for name, record in media.media.items()
         )
 
     def media_report(self, thread_id: str, *, check: bool = True) -> list[MediaReport]:

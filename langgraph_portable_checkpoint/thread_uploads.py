@@ -5,16 +5,15 @@ Owns how a thread's media table is read and written for that; `media.uploads` de
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
-from hashlib import blake2b, sha256
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
-from .errors import CorruptRecordError, ThreadNotFoundError
+from .errors import ThreadNotFoundError
 from .media.hooks import MediaHooks
 from .media.table import MediaRecord, MediaReport, MediaTable, Upload
 from .media.upload_checks import checked_bytes, checked_text, checked_upload
@@ -22,8 +21,10 @@ from .media.uploads import Refreshed, Renewal, arefresh_uploads, plan_upload, re
 from .storage.layout import checked_id
 from .storage.programs import media_table as programs
 from .storage.programs.amend import amend
-from .storage.programs.media_table import UPLOAD, StoredMedia
+from .storage.programs.media_table import KeptBytes
+from .storage.view import ThreadView
 from .upload_channels import channel_of, elements_of, turns_of
+from .upload_notes import MAX_NOTES, Noting, ThreadMedia, contended, fetch_medium, media_of
 
 if TYPE_CHECKING:
     from .media.policy import MediaPolicy
@@ -32,50 +33,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ROOT: Final = {"checkpoint_ns": ""}
-
-
-@dataclass(frozen=True, slots=True)
-class _Media:
-    """A thread's media table, with the names that its records are stored under."""
-
-    stored: StoredMedia
-    names: Mapping[str, bytes]
-    records: Mapping[bytes, MediaRecord]
-    corrupt: Mapping[bytes, CorruptRecordError]
-
-    @property
-    def table(self) -> MediaTable:
-        return MediaTable(self.records.values())
-
-    def may_lack(self, name: bytes) -> bool:
-        """Tell whether bytes that were kept under a name may be gone: no call is made for those in a store."""
-        record = self.records.get(name)
-        if record is None or record.store is None:
-            return False
-        return record.store != "redis" or name not in self.stored.blobs
-
-    def name_of(self, record: MediaRecord) -> bytes:
-        """Find or make the name of a record."""
-        keys = (*([record.sha256] if record.sha256 else []), *(upload.uri for upload in record.uploads))
-        found = next((self.names[key] for key in keys if key in self.names), None)
-        return found or UPLOAD + blake2b(keys[-1].encode(), digest_size=16).digest()
-
-
-def _media(stored: StoredMedia, where: str) -> _Media:
-    records: dict[bytes, MediaRecord] = {}
-    corrupt = dict(stored.corrupt)
-    for name, wire in stored.records.items():
-        try:
-            records[name] = MediaRecord.from_wire(wire, where=where)
-        except CorruptRecordError as error:
-            corrupt[name] = error
-    names = {
-        key: name
-        for name, record in records.items()
-        for key in (record.sha256, *(upload.uri for upload in record.uploads))
-        if key is not None
-    }
-    return _Media(stored, names, records, corrupt)
 
 
 class UploadMethods:
@@ -101,17 +58,17 @@ class UploadMethods:
     def _token(self, thread_id: str) -> bytes:
         raise NotImplementedError
 
-    def _read(self, thread_id: str) -> Program[_Media]:
+    def _read(self, thread_id: str) -> Program[ThreadMedia]:
         media = yield from self._read_what_can_be(thread_id)
         for error in media.corrupt.values():
             raise error
         return media
 
-    def _read_what_can_be(self, thread_id: str) -> Program[_Media]:
+    def _read_what_can_be(self, thread_id: str) -> Program[ThreadMedia]:
         stored = yield from programs.read_media(self._core, checked_id("thread_id", thread_id))
         if stored is None:
             raise ThreadNotFoundError(f"there is no thread {thread_id!r}; media are known once it has a checkpoint.")
-        return _media(stored, f"thread {thread_id!r}")
+        return media_of(stored, f"thread {thread_id!r}")
 
     def record_upload(
         self,
@@ -139,6 +96,7 @@ class UploadMethods:
             InvalidUploadError: an argument is not of its type, is empty, or is a time without a zone.
             MediaTooLargeError: the bytes are more than the policy's `max_bytes`; nothing was stored.
             ThreadNotFoundError: the thread has no checkpoint yet.
+            ConflictError: others wrote to the media table again and again meanwhile.
         """
         upload = _upload(uri, provider, account, uploaded_at, expires_at)
         return self._run(self._record(thread_id, upload, data, mime_type))
@@ -163,36 +121,34 @@ class UploadMethods:
         self, thread_id: str, upload: Upload, data: bytes | None, mime_type: str | None
     ) -> Program[MediaRecord]:
         data, mime_type = checked_bytes(data), checked_text("mime_type", mime_type)
-        media = yield from self._read(thread_id)
-        plan = plan_upload(
-            media.table,
-            upload,
-            policy=self.media_policy,
-            external=self._core.store is not None,
-            sha256=sha256(data).hexdigest() if data is not None else None,
-            mime_type=mime_type,
-            size_bytes=len(data) if data is not None else None,
-        )
-        record = plan.record
-        # the URI was that of other bytes, whose record keeps its name
-        name = media.name_of(record if plan.without is None else replace(record, uploads=()))
-        if plan.report is not None and plan.report.reason == "stripped":
-            data = None
-        blobs: Mapping[bytes, bytes] = {}
-        is_new = plan.keep_bytes and record.sha256 not in media.names
-        if data is not None and (is_new or media.may_lack(name)):
-            kept = yield from programs.keep_bytes(self._core, thread_id, data, mime_type)
-            name = kept.name if is_new else name
-            record, blobs = (
-                replace(record, store=kept.store, ref=kept.ref),
-                dict.fromkeys([name] * len(kept.blobs), data),
+        digest = sha256(data) if data is not None else None
+        kept: KeptBytes | None = None
+        for _ in range(MAX_NOTES):
+            media = yield from self._read(thread_id)
+            name = media.ref_of(digest.digest()) if digest is not None else None
+            if name is not None and digest is not None:
+                media = media.with_digest(name, digest.hexdigest())
+            plan = plan_upload(
+                media.table,
+                upload,
+                policy=self.media_policy,
+                external=self._core.store is not None,
+                sha256=digest.hexdigest() if digest is not None else None,
+                mime_type=mime_type,
+                size_bytes=len(data) if data is not None else None,
             )
-        reports = [plan.report.to_wire()] if plan.report else []
-        before = {} if plan.without is None else {media.name_of(plan.without): plan.without.to_wire()}
-        yield from programs.write_media(
-            self._core, thread_id, records={**before, name: record.to_wire()}, reports=reports, blobs=blobs
-        )
-        return record
+            noting = Noting(media, plan, name or media.name_of(plan.record))
+            if data is not None and noting.wants_bytes and (kept is None or kept.name != name):
+                kept = yield from self._keep(media, noting.name, data, mime_type)
+            if (yield from noting.note(self._core, thread_id, kept)):
+                return noting.record(kept)
+        raise contended(thread_id)
+
+    def _keep(self, media: ThreadMedia, name: bytes, data: bytes, mime_type: str | None) -> Program[KeptBytes]:
+        """Keep bytes; where bodies are sealed in the thread, since a shared store names blobs by what it holds."""
+        store = None if self._core.codec.sealer.sealed else self._core.store
+        view = cast(ThreadView, media.stored.view)
+        return (yield from programs.keep_bytes(self._core, view, name, data, mime_type, store=store))
 
     def refresh_uploads(
         self,
@@ -230,18 +186,19 @@ class UploadMethods:
         channel = channel_of(head, channel, conversations=self._core.conversation_channels)
         elements = elements_of(head, channel)
         media = self._run(self._read(thread_id))
+        table = media.table
         made: list[MediaRecord] = []
         how = self._how(elements, made, now=now, account=account, recheck=recheck)
 
         def fetch(record: MediaRecord) -> Any:
-            return self._run(programs.fetch_blob(self._core, thread_id, media.name_of(record)))
+            return self._run(fetch_medium(self._core, thread_id, media, record))
 
         try:
-            refreshed = refresh_uploads(elements, media.table, upload=upload, check=check, fetch=fetch, **how)
+            refreshed = refresh_uploads(elements, table, upload=upload, check=check, fetch=fetch, **how)
         finally:  # an upload that fails takes none with it that was made before
             self._run(self._note(thread_id, media, made))
-        self._run(self._amend(thread_id, head, channel, media.table, refreshed))
-        self._run(self._note(thread_id, media, reports=_lasting(refreshed)))
+        self._run(self._amend(thread_id, head, channel, table, refreshed))
+        self._run(self._tell(thread_id, _lasting(refreshed)))
         return refreshed
 
     async def arefresh_uploads(
@@ -260,18 +217,19 @@ class UploadMethods:
         channel = channel_of(head, channel, conversations=self._core.conversation_channels)
         elements = elements_of(head, channel)
         media = await self._arun(self._read(thread_id))
+        table = media.table
         made: list[MediaRecord] = []
         how = self._how(elements, made, now=now, account=account, recheck=recheck)
 
         def fetch(record: MediaRecord) -> Any:
-            return self._arun(programs.fetch_blob(self._core, thread_id, media.name_of(record)))
+            return self._arun(fetch_medium(self._core, thread_id, media, record))
 
         try:
-            refreshed = await arefresh_uploads(elements, media.table, upload=upload, check=check, fetch=fetch, **how)
+            refreshed = await arefresh_uploads(elements, table, upload=upload, check=check, fetch=fetch, **how)
         finally:  # an upload that fails takes none with it that was made before
             await self._arun(self._note(thread_id, media, made))
-        await self._arun(self._amend(thread_id, head, channel, media.table, refreshed))
-        await self._arun(self._note(thread_id, media, reports=_lasting(refreshed)))
+        await self._arun(self._amend(thread_id, head, channel, table, refreshed))
+        await self._arun(self._tell(thread_id, _lasting(refreshed)))
         return refreshed
 
     def _how(
@@ -296,14 +254,24 @@ class UploadMethods:
                 token=self._token(thread_id),
             )
 
-    def _note(
-        self, thread_id: str, media: _Media, records: Iterable[MediaRecord] = (), reports: Iterable[MediaReport] = ()
-    ) -> Program[None]:
-        """Write to the media table and report. A new URI is noted before any message names it."""
-        named = {media.name_of(record): record.to_wire() for record in records}
+    def _note(self, thread_id: str, media: ThreadMedia, made: Sequence[MediaRecord]) -> Program[None]:
+        """Write new uploads to the media table, before any message names them; nothing where the thread is gone."""
+        for _ in range(MAX_NOTES if made else 0):
+            records = media.renewed(made)
+            if (yield from programs.amend_media(self._core, thread_id, media.stored, records=records)):
+                return
+            stored = yield from programs.read_media(self._core, thread_id)
+            if stored is None:
+                return
+            media = media_of(stored, f"thread {thread_id!r}")
+        if made:
+            raise contended(thread_id)
+
+    def _tell(self, thread_id: str, reports: Sequence[MediaReport]) -> Program[None]:
+        """Write to the media report."""
         told = [report.to_wire() for report in reports]
-        if named or told:
-            yield from programs.write_media(self._core, thread_id, records=named, reports=told)
+        if told:
+            yield from programs.write_media(self._core, thread_id, records={}, reports=told)
 
 
 def _upload(

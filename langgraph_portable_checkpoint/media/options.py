@@ -14,7 +14,7 @@ from typing import Any, Final
 from langgraph_portable_checkpoint.media.directory import DirectoryMediaStore
 from langgraph_portable_checkpoint.media.hooks import NO_HOOKS, MediaHooks
 from langgraph_portable_checkpoint.media.policy import MediaPolicy
-from langgraph_portable_checkpoint.media.stores import AsyncMediaStore, MediaStore
+from langgraph_portable_checkpoint.media.stores import THREADS_OWN, AsyncMediaStore, MediaStore, store_name
 
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 """A scheme has two letters at least: one is a drive. `pathlib` makes one slash of two."""
@@ -37,12 +37,16 @@ def store_from(option: Any) -> Any:
     """Read `media_store=`: a store, or the path of a folder, in which "~" is the user's.
 
     Raises:
-        ValueError: the path names no folder: it is empty, a URL, or something else stands there.
+        ValueError: the path names no folder: it is empty, a URL, or something else stands there; or the store has a
+            name that the media table cannot tell from others.
         TypeError: it is no store.
     """
     if isinstance(option, (str, os.PathLike)):
         return DirectoryMediaStore(_folder(option))
-    if option is None or (not isinstance(option, type) and isinstance(option, (MediaStore, AsyncMediaStore))):
+    if option is None:
+        return None
+    if not isinstance(option, type) and isinstance(option, (MediaStore, AsyncMediaStore)):
+        _check_name(store_name(option))
         return option
     what = f"the class {option.__name__}, not an object of it" if isinstance(option, type) else type(option).__name__
     raise TypeError(
@@ -76,6 +80,17 @@ def seconds_from(option: object) -> float:
         case int() | float() if 0 < option <= threading.TIMEOUT_MAX:
             return float(option)
     raise ValueError(f"media_timeout_seconds is {option!r:.40}; it must be a positive number of seconds, such as 30")
+
+
+def _check_name(name: str) -> None:
+    """Refuse a name that media table records cannot say, or by which they mean something else."""
+    if name and name != THREADS_OWN and not any("\ud800" <= char <= "\udfff" for char in name):
+        return
+    reserved = ", which is what the media table calls the thread's own keys" if name == THREADS_OWN else ""
+    raise ValueError(
+        f"the media store's name is {name!r:.80}{reserved}. Other processes would not find its media: give it a `name` "
+        "that is not empty, that UTF-8 can spell, and that no other store of these threads has"
+    )
 
 
 def _folder(path: str | os.PathLike[str]) -> Path:

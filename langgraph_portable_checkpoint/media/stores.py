@@ -23,6 +23,8 @@ from langgraph_portable_checkpoint.errors import MediaDigestError, MediaRefError
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 MAX_REF_CHARS: Final = 1024
+THREADS_OWN: Final = "redis"
+"""What the media table calls the thread's own keys; no store may have this name."""
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ keys from a newer writer are kept in `extras` and written back.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final, Literal, Self, get_args
@@ -116,6 +116,10 @@ class MediaRecord(_Wire):
     uploads: tuple[Upload, ...] = ()
     extras: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)
 
+    def upload(self, uri: str) -> Upload | None:
+        """Return the upload of a URI."""
+        return next((known for known in self.uploads if known.uri == uri), None)
+
     def with_upload(self, upload: Upload) -> MediaRecord:
         """Return the record with an upload added, or replaced where the URI is already known."""
         others = tuple(known for known in self.uploads if known.uri != upload.uri)
@@ -124,6 +128,17 @@ class MediaRecord(_Wire):
     def without_upload(self, uri: str) -> MediaRecord:
         """Return the record without an upload, whose URI names other bytes now."""
         return dataclasses.replace(self, uploads=tuple(known for known in self.uploads if known.uri != uri))
+
+    def joined(self, other: MediaRecord) -> MediaRecord:
+        """Return what this record and another one tell of the same medium; where they differ, this one counts."""
+        told: dict[str, Any] = {name: getattr(other, name) for name in _ABOUT if getattr(self, name) is None}
+        if self.store is None:
+            told |= {"store": other.store, "ref": other.ref}
+        if self.mime_type is None:
+            told |= {"recognised_as": other.recognised_as}
+        uploads = {upload.uri: upload for upload in (*other.uploads, *self.uploads)}
+        extras = {**other.extras, **self.extras}
+        return dataclasses.replace(self, **told, uploads=tuple(uploads.values()), extras=extras)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,13 +239,23 @@ def failure_report(error: MediaError, *, mime_type: str | None, size_bytes: int 
 
 
 class MediaTable:
-    """The media of one thread, found by digest or by the URI of an upload."""
+    """The media of one thread, found by digest or by the URI of an upload. A URI is one medium's."""
 
     def __init__(self, records: Iterable[MediaRecord] = ()) -> None:
+        """Make a table of records as they are stored.
+
+        Args:
+            records: Those of one digest are one medium. A URI that several have is that of known bytes, and among
+                these of those that were uploaded last.
+        """
         self._records: dict[str, MediaRecord] = {}
         self._by_uri: dict[str, str] = {}
-        for record in records:
-            self.put(record)
+        for position, record in enumerate(_with_own_uris([*records])):
+            if record.sha256 is None and not record.uploads:
+                self._records[f"at:{position}"] = record
+                continue
+            known = self._records.get(record_key(record))
+            self.put(record if known is None else known.joined(record))
 
     def __len__(self) -> int:
         return len(self._records)
@@ -239,11 +264,32 @@ class MediaTable:
         return iter(self._records.values())
 
     def put(self, record: MediaRecord) -> None:
-        """Add a record, or replace the one with the same key."""
+        """Add a record, or replace the one with the same key. Its URIs name no other medium from then on."""
         key = record_key(record)
+        self._forget_uris(key)
+        for upload in record.uploads:
+            self._release(upload.uri)
         self._records[key] = record
         for upload in record.uploads:
             self._by_uri[upload.uri] = key
+
+    def _forget_uris(self, key: str) -> None:
+        before = self._records.get(key)
+        for upload in before.uploads if before is not None else ():
+            self._by_uri.pop(upload.uri, None)
+
+    def _release(self, uri: str) -> None:
+        key = self._by_uri.get(uri)
+        if key is None:
+            return
+        left = self._records[key].without_upload(uri)
+        self._forget_uris(key)
+        if left.sha256 is not None:
+            self.put(left)
+            return
+        del self._records[key]
+        if left.uploads:
+            self.put(left)
 
     def by_digest(self, sha256: str) -> MediaRecord | None:
         """Return the record of a digest."""
@@ -252,6 +298,22 @@ class MediaTable:
     def by_uri(self, uri: str) -> MediaRecord | None:
         """Return the record that has an upload with this URI."""
         return self._records.get(self._by_uri.get(uri, ""))
+
+
+def _with_own_uris(records: Sequence[MediaRecord]) -> Iterator[MediaRecord]:
+    """Leave each URI to one record; what it was all that was known of is left out."""
+    owners: dict[str, tuple[Any, int]] = {}
+    for position, record in enumerate(records):
+        for upload in record.uploads:
+            rank = (record.sha256 is not None, upload.uploaded_at or _BEGINNING)
+            if upload.uri not in owners or rank >= owners[upload.uri][0]:
+                owners[upload.uri] = (rank, position)
+    for position, record in enumerate(records):
+        own = tuple(upload for upload in record.uploads if owners[upload.uri][1] == position)
+        if own == record.uploads:
+            yield record
+        elif own or record.sha256 is not None:
+            yield dataclasses.replace(record, uploads=own)
 
 
 def record_key(record: MediaRecord) -> str:
@@ -272,6 +334,8 @@ def utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC)
 
 
+_ABOUT: Final = ("sha256", "mime_type", "size_bytes", "first_turn")
+_BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 _CONTAINERS: Final = frozenset({"audio/mp4", "video/mp4", "video/quicktime", "video/webm", "audio/webm", "image/heic"})
 _ALWAYS_ALIKE: Final = frozenset({"image/png", "image/gif", "image/webp", "image/jpeg", "image/jpg"})
 """Types of which every file starts as `encodings.sniff` has it."""

@@ -18,8 +18,9 @@ import inspect
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from langchain_core.messages import BaseMessage
 
@@ -28,7 +29,7 @@ from langgraph_portable_checkpoint.errors import InvalidUploadError, MediaError
 from langgraph_portable_checkpoint.media.holes import Path
 from langgraph_portable_checkpoint.media.hooks import NO_HOOKS, MediaHooks, tell
 from langgraph_portable_checkpoint.media.policy import MediaPolicy, expired_text
-from langgraph_portable_checkpoint.media.references import Reference, find_references
+from langgraph_portable_checkpoint.media.references import Reference
 from langgraph_portable_checkpoint.media.table import MediaRecord, MediaReport, MediaTable, Upload, failure_report
 from langgraph_portable_checkpoint.media.upload_checks import (
     answered_check,
@@ -38,12 +39,17 @@ from langgraph_portable_checkpoint.media.upload_checks import (
     checked_time,
     refuse_awaitable,
 )
+from langgraph_portable_checkpoint.media.upload_references import (
+    FIELDS,
+    fields_of,
+    messages_in,
+    own_uploads,
+    uploads_in,
+)
 from langgraph_portable_checkpoint.media.walk import replace_at
 
 DEFAULT_MARGIN: Final = timedelta(minutes=5)
 """What expires this soon counts as dead: the turn takes time too."""
-
-_FIELDS: Final = ("content", "additional_kwargs", "response_metadata", "artifact")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,22 +130,28 @@ class Renewal:
         self._table = table
 
     def value(self, value: Any) -> Any:
-        """Renew a message or another value; the very same object where nothing is to be renewed."""
+        """Renew a message or another value, with the messages in it; the very same object where nothing changes."""
         if not isinstance(value, BaseMessage):
             return replace_at(value, self._changes(value))
-        fields = _fields(value)
+        fields = fields_of(value)
         changes = self._changes(fields)
         renewed = replace_at(fields, changes)
         return value.model_copy(update={str(path[0]): renewed[path[0]] for path in changes}) if changes else value
 
-    def fields(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Renew the fields of a message."""
-        looked_at = {name: fields[name] for name in _FIELDS if name in fields}
-        return {**fields, **replace_at(looked_at, self._changes(looked_at))}
+    def fields(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Renew the fields of a message; the very same object where nothing changes."""
+        looked_at = {name: fields[name] for name in FIELDS if name in fields}
+        changes = self._changes(looked_at)
+        return {**fields, **replace_at(looked_at, changes)} if changes else fields
 
     def _changes(self, value: Any) -> dict[Path, Callable[[Any], Any]]:
-        dead = (found for found in _uploads_in(value, self._table) if found.uri in self._successors)
-        return dict(_change(found, self._successors[found.uri], self._table) for found in dead)
+        dead = (found for found in own_uploads(value, self._table) if found.uri in self._successors)
+        changes = dict(_change(found, self._successors[found.uri], self._table) for found in dead)
+        for path, message in messages_in(value):
+            renewed = self.value(message)
+            if renewed is not message:
+                changes[path] = partial(_instead, renewed)
+        return changes
 
 
 def refresh_program(
@@ -175,7 +187,7 @@ def refresh_program(
     touched: list[int] = []
     reports: list[MediaReport] = []
     for position, value in enumerate(values):
-        for found in _uploads_in(value, table):
+        for found in uploads_in(value, table):
             if found.uri not in refresh.fates:
                 refresh.fates[found.uri] = yield from _fate(refresh, found)
             fate = refresh.fates[found.uri]
@@ -263,8 +275,6 @@ class UploadPlan(NamedTuple):
     """Whether the bytes are to be stored, so that they can be uploaded again."""
     report: MediaReport | None
     """over_inline_threshold or stripped, when they are not: the part will be lost when the upload expires."""
-    without: MediaRecord | None = None
-    """The record of other bytes that had this URI before, without it."""
 
 
 def plan_upload(
@@ -284,26 +294,29 @@ def plan_upload(
         turn: The turn that brought it in.
     """
     named = table.by_uri(upload.uri)
-    other = named if named is not None and None not in (sha256, named.sha256) and named.sha256 != sha256 else None
-    known = (table.by_digest(sha256) if sha256 else None) or (named if other is None else None)
-    without = None if other is None else other.without_upload(upload.uri)
-    record = known or MediaRecord(mime_type=mime_type, size_bytes=size_bytes, first_turn=turn)
-    record = replace(record, sha256=record.sha256 or sha256).with_upload(upload)
-    if sha256 is not None and policy.decide(size_bytes or 0, mime_type or OCTET_STREAM) == "strip":
-        report = MediaReport(
-            reason="stripped", mime_type=mime_type, size_bytes=size_bytes, turn=turn, sha256=sha256, uri=upload.uri,
-            expires_at=upload.expires_at,
-        )  # fmt: skip
-        return UploadPlan(record, False, report, without)
+    unseen = named if named is not None and None in (sha256, named.sha256) else None
+    record = (table.by_digest(sha256) if sha256 else None) or unseen or MediaRecord(first_turn=turn)
+    record = replace(
+        record,
+        sha256=record.sha256 or sha256,
+        mime_type=record.mime_type or mime_type,
+        size_bytes=size_bytes if record.size_bytes is None else record.size_bytes,
+    ).with_upload(upload)
+    reason: Literal["stripped", "over_inline_threshold"] | None = None
     limit = policy.max_inline_bytes
-    fits = external or limit is None or (size_bytes or 0) <= limit
-    if sha256 is None or record.ref is not None or fits:
-        return UploadPlan(record, sha256 is not None and record.ref is None, None, without)
+    if sha256 is not None and policy.decide(size_bytes or 0, mime_type or OCTET_STREAM) == "strip":
+        reason = "stripped"
+    elif (
+        sha256 is not None and record.store is None and not external and limit is not None and (size_bytes or 0) > limit
+    ):
+        reason = "over_inline_threshold"
+    if reason is None:
+        return UploadPlan(record, sha256 is not None and record.store is None, None)
     report = MediaReport(
-        reason="over_inline_threshold", mime_type=mime_type, size_bytes=size_bytes, turn=turn, sha256=sha256,
-        uri=upload.uri, expires_at=upload.expires_at,
+        reason=reason, mime_type=mime_type, size_bytes=size_bytes, turn=turn, sha256=sha256, uri=upload.uri,
+        expires_at=upload.expires_at,
     )  # fmt: skip
-    return UploadPlan(record, False, report, without)
+    return UploadPlan(record, False, report)
 
 
 def _answers(fetch: Any, upload: Any, check: Any) -> Mapping[type, tuple[str, Callable[[Any], Any]]]:
@@ -326,14 +339,8 @@ def _announced(refreshed: Refreshed, hooks: MediaHooks) -> Refreshed:
     return refreshed
 
 
-def _uploads_in(value: Any, table: MediaTable) -> list[Reference]:
-    """List the references that can expire: those of the table, and Gemini's."""
-    fields = _fields(value) if isinstance(value, BaseMessage) else value
-    return [
-        found
-        for found in find_references(fields)
-        if found.kind == "google_file_uri" or table.by_uri(found.uri) is not None
-    ]
+def _instead(renewed: Any, _: Any) -> Any:
+    return renewed
 
 
 def _fate(refresh: _Refresh, found: Reference) -> Generator[Step, Any, Upload | MediaError | None]:
@@ -341,7 +348,7 @@ def _fate(refresh: _Refresh, found: Reference) -> Generator[Step, Any, Upload | 
     record = refresh.table.by_uri(found.uri) or MediaRecord(
         mime_type=found.mime_type, size_bytes=found.size_bytes, uploads=(Upload(uri=found.uri),)
     )
-    named = next(upload for upload in record.uploads if upload.uri == found.uri)
+    named = record.upload(found.uri) or Upload(uri=found.uri)
     for upload in (named, *(other for other in reversed(record.uploads) if other is not named)):
         if (yield from _lives(refresh, upload)):
             return upload
@@ -387,7 +394,7 @@ def _report(
     found: Reference, fate: Upload | MediaError | None, table: MediaTable, *, message: str | int, turn: int | None
 ) -> MediaReport:
     record = table.by_uri(found.uri)
-    named = [upload for upload in record.uploads if upload.uri == found.uri] if record else []
+    named = record.upload(found.uri) if record else None
     facts: dict[str, Any] = {
         "mime_type": found.mime_type or (record.mime_type if record else None),
         "size_bytes": record.size_bytes if record else found.size_bytes,
@@ -395,7 +402,7 @@ def _report(
         "turn": turn,
         "sha256": record.sha256 if record else None,
         "uri": found.uri,
-        "expires_at": named[0].expires_at if named else None,
+        "expires_at": named.expires_at if named else None,
     }
     if isinstance(fate, MediaError):
         return failure_report(fate, **facts)
@@ -407,7 +414,3 @@ def _report(
 def _name(value: Any, position: int) -> str | int:
     name = value.id if isinstance(value, BaseMessage) else value.get("id") if isinstance(value, dict) else None
     return name if isinstance(name, str) else position
-
-
-def _fields(message: BaseMessage) -> dict[str, Any]:
-    return {name: getattr(message, name) for name in _FIELDS if hasattr(message, name)}

@@ -23,10 +23,10 @@ class Renewal(Protocol):
     """What exchanges parts of elements. It leaves what it is given as it is, and has media absent."""
 
     def value(self, value: Any) -> Any:
-        """Renew an element, which may be a message."""
+        """Renew an element, which may be a message; the very same object where nothing changes."""
 
-    def fields(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Renew the fields of a message."""
+    def fields(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Renew the fields of a message; the very same object where nothing changes."""
 
 
 class _Bare(NamedTuple):
@@ -56,22 +56,39 @@ class Renewing(Encoder):
             return self._sequence(entries, made, LIST)
         bare = _bare(entry, decoder)
         value = [renewal.value(each) if position in positions else each for position, each in enumerate(bare.value)]
-        return self._bared(name, value, bare.holes)
+        holes = [
+            self._hole(name, hole, decoder, renewal) if hole[0][1][0] in positions else hole for hole in bare.holes
+        ]
+        return self._bared(name, value, holes)
 
     def _element(self, name: str, entry: Entry, decoder: Decoder, renewal: Renewal) -> Entry:
         if not isinstance(entry.wire, (list, int)):
-            return self._renewed_message(entry, decoder, renewal)
+            return self._renewed_message(name, entry, decoder, renewal)
         bare = _bare(entry, decoder)
-        return self._bared(name, renewal.value(bare.value), bare.holes)[0]
+        value, holes = renewal.value(bare.value), self._nested(name, bare.holes, decoder, renewal)
+        return entry if value is bare.value and holes == bare.holes else self._bared(name, value, holes)[0]
 
-    def _renewed_message(self, entry: Entry, decoder: Decoder, renewal: Renewal) -> Entry:
+    def _nested(self, name: str, holes: Sequence[Any], decoder: Decoder, renewal: Renewal) -> list[Any]:
+        return [self._hole(name, hole, decoder, renewal) for hole in holes]
+
+    def _hole(self, name: str, hole: Any, decoder: Decoder, renewal: Renewal) -> Any:
+        """Renew the message that stood in a hole's place, if it was one."""
+        (kind, path, ref, *_), wire = hole
+        if kind != "message":
+            return hole
+        made = self._element(name, Entry(wire, (ref,)), decoder, renewal)
+        return [[kind, path, made.refs[0]], made.wire]
+
+    def _renewed_message(self, name: str, entry: Entry, decoder: Decoder, renewal: Renewal) -> Entry:
         opened = decoder.open(entry.refs[0])
         envelope, wires = opened.body if isinstance(opened.body, list) else (opened.body, [])
         plain = without_names(envelope, wires)
         module, kind, fields = self.codec.message_fields(plain, id_of(opened, entry.wire))
-        fields = renewal.fields(fields)
-        wires = [wire for wire in wires if _leads(fields, wire[0][1])]
-        made = fields_to_envelope(module, kind, fields)
+        renewed, nested = renewal.fields(fields), self._nested(name, wires, decoder, renewal)
+        if renewed is fields and nested == wires:
+            return entry
+        wires = [wire for wire in nested if _leads(renewed, wire[0][1])]
+        made = fields_to_envelope(module, kind, renewed)
         refs = tuple(wire[0][2] for wire in wires)
         body = [with_names(made, wires), wires] if wires else made
         return Entry(entry.wire, (self.add_item(MESSAGE, refs, body),))

@@ -18,7 +18,8 @@ from ..storage.known import Flats
 from ..storage.programs import carrying
 from ..storage.programs import media_table as programs
 from ..storage.programs.carrying import LostMedium
-from ..storage.programs.media_table import UPLOAD, StoredMedia
+from ..storage.programs.media_places import first_places
+from ..storage.programs.media_table import StoredMedia
 from ..storage.view import Views
 from .copy_report import CopyReport
 from .media_losses import NOWHERE, as_differences, described, told_losses
@@ -75,8 +76,11 @@ class CopiedMedia:
         """
         if not isinstance(self.source, PortableRedisSaver):
             return False
-        wanted = _any if isinstance(self.target, PortableRedisSaver) else _of_values
-        lost = yield Run(self.source, carrying.unreadable_media(self.source._core, source_id, wanted=wanted))
+        core = self.source._core
+        lost = yield Run(self.source, carrying.unreadable_media(core, source_id))
+        if lost and not isinstance(self.target, PortableRedisSaver):
+            held = yield Run(self.source, first_places(core, source_id, lost))
+            lost = {name: one for name, one in lost.items() if name in held}
         self.heard.taken()
         yield from self.note(source_id, target_id, lost)
         return bool(lost)
@@ -149,22 +153,8 @@ class CopiedMedia:
             yield from self.note(source_id, target_id, lost)
 
 
-def _any(name: bytes) -> bool:
-    return True
-
-
-def _of_values(name: bytes) -> bool:
-    """Tell the media of values from those of uploads."""
-    return not name.startswith(UPLOAD)
-
-
 def _uploads_of(record: Mapping[str, Any]) -> list[Any]:
     return record.get("uploads") or []
-
-
-def _has_bytes(record: Mapping[str, Any]) -> bool:
-    """Tell whether somebody should have the bytes behind uploads."""
-    return record.get("store") is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,24 +170,28 @@ class _Followers:
         """Bring along what one media table has and the other lacks; return media of uploads that cannot be had."""
         known = {each.get("uri"): each for record in here.records.values() for each in _uploads_of(record)}
         whole = {
-            each.get("uri") for record in here.records.values() if _has_bytes(record) for each in _uploads_of(record)
+            each.get("uri")
+            for name, record in here.records.items()
+            if here.bytes_of(name) is not None
+            for each in _uploads_of(record)
         }
         lost: dict[bytes, LostMedium] = {}
         for name, record in there.records.items():
-            there_already = whole if _has_bytes(record) else known
+            kept_as = there.bytes_of(name)
+            there_already = whole if kept_as is not None else known
             missing = [each for each in _uploads_of(record) if each.get("uri") not in there_already]
             missing = [known.get(each.get("uri"), each) for each in missing]
             if missing:
-                lost.update((yield from self._uploads(name, record, missing)))
+                lost.update((yield from self._uploads(kept_as, record, missing)))
         reports = [report for report in there.reports if report not in here.reports]
         if reports:
             write = programs.write_media(self.target._core, self.target_id, records={}, reports=reports)
             yield Run(self.target, write)
         return lost
 
-    def _uploads(self, name: bytes, record: Mapping[str, Any], uploads: list[Any]) -> Moves[Lost]:
+    def _uploads(self, name: bytes | None, record: Mapping[str, Any], uploads: list[Any]) -> Moves[Lost]:
         core, found, lost = self.source._core, None, {}
-        if _has_bytes(record):
+        if name is not None:
             check = carrying.unreadable_media(core, self.source_id, wanted=name.__eq__)
             lost = yield Run(self.source, check)
             found = yield Run(self.source, programs.fetch_blob(core, self.source_id, name))

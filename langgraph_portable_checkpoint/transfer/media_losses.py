@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from ..saver import PortableRedisSaver
 from ..storage.layout import split_place
 from ..storage.programs.carrying import LostMedium
 from ..storage.programs.media_places import MediaPlaces, first_places, media_places
+from ..storage.programs.media_table import UPLOAD, read_media
 from .copy_report import Difference
 from .steps import Moves, Place, Run
 
@@ -23,7 +26,11 @@ def told_losses(
     core = saver._core
     spoken = yield Run(saver, media_places(core, thread_id))
     places = yield Run(saver, first_places(core, thread_id, lost))
-    return list(_told(lost, spoken, places))
+    stored = yield Run(saver, read_media(core, thread_id))
+    records = stored.records if stored is not None else {}
+    return list(
+        _told({name: _with_uploads(one, records.get(UPLOAD + name)) for name, one in lost.items()}, spoken, places)
+    )
 
 
 def as_differences(
@@ -37,6 +44,10 @@ def as_differences(
     nowhere = [(NOWHERE, f"media: {described(one)}") for one in lost.values()]
     told = (yield from told_losses(saver, thread_id, lost)) if opens else nowhere
     return [Difference(thread_id, place.checkpoint_ns, place.checkpoint_id, detail) for place, detail in told]
+
+
+def _with_uploads(one: LostMedium, record: Mapping[str, Any] | None) -> LostMedium:
+    return one if record is None else replace(one, record={**one.record, "uploads": record.get("uploads")})
 
 
 def _told(

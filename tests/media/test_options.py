@@ -76,6 +76,35 @@ def test_what_is_no_store_is_refused(store: Any, error: type[Exception], words: 
         made(media_store=store)
 
 
+class Named(Half):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def get(self, ref: str) -> bytes:
+        raise LookupError(ref)
+
+
+class AwaitedAndNamed:
+    name = "redis"
+
+    async def aput(self, sha256: str, mime_type: str | None, data: bytes) -> str:
+        return sha256
+
+    async def aget(self, ref: str) -> bytes:
+        raise LookupError(ref)
+
+
+@pytest.mark.parametrize("store", [Named("redis"), Named(""), Named("caf\udce9"), AwaitedAndNamed()])
+def test_a_store_has_a_name_by_which_its_media_are_found(store: Any) -> None:
+    with pytest.raises(ValueError, match="the media store's name is"):
+        made(media_store=store)
+
+
+def test_any_other_name_is_taken() -> None:
+    for name in ("Redis", "redis-media", "caf\xe9", "\N{BOWL OF HYGIEIA}"):
+        assert made(media_store=Named(name))._core.store == name
+
+
 class Awaited:
     async def aput(self, sha256: str, mime_type: str | None, data: bytes) -> str:
         return sha256

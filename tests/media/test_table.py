@@ -87,3 +87,40 @@ def test_a_record_without_digest_is_named_by_its_upload() -> None:
     assert record_key(MediaRecord(uploads=(UPLOAD,))) == "uri:https://files/1"
     with pytest.raises(ValueError, match="digest or an upload"):
         record_key(MediaRecord())
+
+
+def test_records_of_one_digest_are_one_medium_with_all_of_their_uploads() -> None:
+    other = MediaRecord(sha256="ab" * 32, mime_type="audio/wav", first_turn=3, uploads=(Upload(uri="https://files/2"),))
+    for told in ([RECORD, other], [other, RECORD]):
+        table = MediaTable(told)
+        [one] = table
+        assert (one.store, one.ref) == ("directory", "x")
+        assert sorted(upload.uri for upload in one.uploads) == ["https://files/1", "https://files/2"]
+        assert table.by_uri("https://files/1") is table.by_uri("https://files/2") is one
+
+
+def test_a_record_that_takes_the_place_of_another_takes_its_uris_away() -> None:
+    table = MediaTable([RECORD])
+    table.put(MediaRecord(sha256="ab" * 32))
+    assert table.by_uri("https://files/1") is None
+
+
+def test_a_uri_names_one_medium() -> None:
+    unknown = MediaRecord(uploads=(UPLOAD,))
+    for told in ([RECORD, unknown], [unknown, RECORD]):
+        assert list(MediaTable(told)) == [RECORD]
+    late = MediaRecord(
+        sha256="cd" * 32, uploads=(Upload(uri="https://files/1", uploaded_at=NOON + timedelta(hours=1)),)
+    )
+    for told in ([RECORD, late], [late, RECORD]):
+        table = MediaTable(told)
+        assert table.by_uri("https://files/1") is late
+        assert {one.sha256: len(one.uploads) for one in table} == {"ab" * 32: 0, "cd" * 32: 1}
+    table = MediaTable([late])
+    table.put(RECORD)
+    assert table.by_uri("https://files/1") is RECORD
+
+
+def test_media_of_which_next_to_nothing_is_known_are_listed() -> None:
+    bare = MediaRecord(mime_type="image/png", size_bytes=5)
+    assert list(MediaTable([bare, RECORD, bare])) == [bare, RECORD, bare]

@@ -414,3 +414,22 @@ def test_an_upload_of_known_bytes_joins_their_record() -> None:
 def test_an_upload_without_bytes_is_recorded_by_its_uri() -> None:
     plan = plan_upload(MediaTable(), ALIVE, policy=MediaPolicy(), external=False)
     assert (plan.record.sha256, plan.keep_bytes, plan.report) == (None, False, None)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"type": "tool_use", "id": "c", "name": "look", "input": {"at": media(OLD)}},
+        {"type": "tool_call", "id": "c", "name": "look", "args": {"at": media(OLD)}},
+        {"type": "server_tool_call", "id": "c", "name": "look", "args": {"at": [media(OLD)]}},
+        {"functionCall": {"name": "look", "args": {"at": media(OLD)}}},
+        {"tool_calls": [{"id": "c", "name": "look", "args": {"at": media(OLD)}}]},
+    ],
+)
+def test_what_a_model_said_in_a_call_is_not_edited(run: Run, call: dict[str, Any]) -> None:
+    calls = [{"id": "c", "name": "look", "args": {"at": media(OLD)}}]
+    said = AIMessage([call, media(OLD)], tool_calls=calls, id="a")
+    refreshed = run([said, {"role": "assistant", "content": [call]}], table(EXPIRED), Provider())
+    assert refreshed.changed == (0,)
+    assert refreshed.values[0] == AIMessage([call, media(NEW)], tool_calls=calls, id="a")
+    assert [report.new_uri for report in refreshed.reports] == [NEW]

@@ -348,6 +348,17 @@ def test_bytes_of_an_upload_that_cannot_be_read_are_reported(ours: OpenSaver, tm
     assert uploads(ours("b"))[0][0] == URI
 
 
+def test_bytes_that_only_an_upload_names_keep_no_thread_from_a_saver_without_a_place_for_uploads(
+    ours: OpenSaver, tmp_path: Path
+) -> None:
+    source = ours(media_store=tmp_path / "here")
+    put(source)
+    source.record_upload("t", URI, data=SOUND, mime_type="audio/wav", expires_at=NOW)
+    source.media_store.delete(next(one.ref for one in source.media_table("t") if one.uploads))
+    report = copy_threads(source, InMemorySaver())
+    assert (report.copied, report.uploads_left_out, report.differences) == (1, 1, [])
+
+
 def test_a_saver_without_a_place_for_uploads_is_told_of(ours: OpenSaver) -> None:
     source = ours()
     put(source)

@@ -1,4 +1,5 @@
--- Remove checkpoints with their writes, then every item, blob and media record that nothing names any more.
+-- Remove checkpoints with their writes, then every item, blob and media record that nothing names any more. Media are named by
+-- values, and by uploads: by the name of the upload's record, or, as earlier versions had it, by uploads in their own record.
 -- ARGV: 1 expected generation, 2 fresh generation, 3 lease token or '', 4.. places to remove.
 -- The generation changes, so no client relies on an item that was swept.
 -- Reply: {'ok', checkpoints removed, items removed, checkpoints left} | {'stale', generation, key} | {'leased'}.
@@ -6,7 +7,7 @@ local meta = redis.call('HMGET', META, 'g', 'k')
 if (meta[1] or '') ~= ARGV[1] then return {'stale', meta[1] or '', meta[2] or ''} end
 if lease_refuses(ARGV[3]) then return {'leased'} end
 check_types()
-check_rights('UNLINK', 'ZREM', 'HDEL', 'HSET', 'HVALS', 'HMGET', 'HKEYS')
+check_rights('UNLINK', 'ZREM', 'HDEL', 'HSET', 'HVALS', 'HMGET', 'HKEYS', 'HGET')
 local removed = 0
 for i = 4, #ARGV do
   removed = removed + redis.call('HDEL', CKPTS, ARGV[i])
@@ -27,6 +28,13 @@ local pending, live = {}, {}
 for _, record in ipairs(redis.call('HVALS', CKPTS)) do push_refs(record, pending, live) end
 for _, frames in ipairs(redis.call('HVALS', WRITES)) do push_frames(frames, pending, live) end
 collect(pending, live, {})
+for _, name in ipairs(redis.call('HKEYS', MEDIA)) do
+  if string.sub(name, 1, 7) == 'upload:' then
+    live[string.sub(name, 8)] = true
+  elseif #name == 16 and not live[name] and string.find(redis.call('HGET', MEDIA, name), '\167uploads', 1, true) then
+    live[name] = true
+  end
+end
 local swept = 0
 for _, key in ipairs({ITEMS, BLOBS, MEDIA}) do
   for _, digest in ipairs(redis.call('HKEYS', key)) do

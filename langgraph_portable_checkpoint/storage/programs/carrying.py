@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
-from ...errors import CorruptRecordError, MediaDigestError
+from ...errors import ConflictError, CorruptRecordError, MediaDigestError
 from ..effects import Batch, Command, MediaGet, MediaPut, Program
 from ..items import media_ref
 from ..view import ThreadView
 from .anew import beginning_anew
-from .blobs import known_of, open_blob, seal_blob, seal_media_record
-from .core import Core, same_thread
-from .media_table import REPORT, UPLOAD, StoredMedia, read_media, write_media
+from .blobs import known_of, open_blob, seal_media_record
+from .core import MAX_ATTEMPTS, Core, same_thread
+from .media_table import REPORT, UPLOAD, StoredMedia, amend_media, keep_bytes, read_media, read_record, record_kept
 
 IN_THREAD: Final = "redis"
 """What a media table record names as its store where the bytes are with the thread."""
@@ -66,12 +66,15 @@ def records_of(view: ThreadView | None, page: Mapping[bytes, bytes], where: str)
 
 
 def absent_from_thread(records: Records) -> dict[bytes, LostMedium]:
-    """Tell which media are lost of those whose bytes are not with the thread: all that no store has either."""
+    """Tell which media are lost of those whose bytes are not with the thread: all that no store has either.
+
+    Of uploads whose record cannot be read that is not known: their medium has a record of its own.
+    """
     causes = {IN_THREAD: "its bytes are not with the thread any more"}
     return {
         name: LostMedium(record, causes.get(str(record.get("store")), "its media table record cannot be read"))
         for name, record in records.items()
-        if record.get("store") == IN_THREAD or not record
+        if record.get("store") == IN_THREAD or not (record or name.startswith(UPLOAD))
     }
 
 
@@ -217,12 +220,13 @@ def keep_lost(
     name = next((each for each in (ref, UPLOAD + ref, known_as) if each in lost), None)
     if name is None:
         return None
-    stored = seal_blob(view, name, data)
-    record = {**lost[name].record, "size_bytes": len(data), "sha256": sha256(stored).hexdigest()}
-    record |= {"store": core.store or IN_THREAD}
-    record.pop("ref", None)
-    if core.store is not None:
-        (record["ref"],) = yield MediaPut(((record["sha256"], _text(record.get("mime_type")), stored),))
-    blobs = {} if core.store is not None else {name: data}
-    yield from write_media(core, thread_id, records={name: record}, blobs=blobs)
-    return name
+    mime_type = _text(lost[name].record.get("mime_type"))
+    kept = yield from keep_bytes(core, view, name, data, mime_type, store=core.store)
+    for _ in range(MAX_ATTEMPTS):
+        read = yield from read_record(core, thread_id, name)
+        if read is None or read.view is None or read.view.secrets.key != view.secrets.key:
+            return None
+        record = record_kept(read.records.get(name, {}), kept)
+        if (yield from amend_media(core, thread_id, read, records={name: record}, blobs=kept.blobs)):
+            return name
+    raise ConflictError(f"a medium of thread {thread_id!r} was written {MAX_ATTEMPTS} times meanwhile. Try again.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
+from hashlib import sha1, sha256
 from typing import Any, Final
 
 from ...errors import (
@@ -16,7 +16,7 @@ from ...errors import (
     MediaStoreError,
 )
 from ..effects import Batch, Command, MediaGet, MediaPut, Program, Script
-from ..items import DIGEST_BYTES, digest_of, media_ref, pack
+from ..items import DIGEST_BYTES, digest_of, pack
 from ..view import Lost, ThreadView
 from .anew import beginning_anew
 from .blobs import known_of, open_blob, open_media_record, seal_blob, seal_media_record
@@ -24,7 +24,8 @@ from .core import MAX_ATTEMPTS, Core, fetch_media, pairs, same_thread
 
 REPORT: Final = b"report"
 UPLOAD: Final = b"upload:"
-"""Starts the names of records of provider uploads that no message of the thread carries as bytes."""
+"""Starts the names of records of provider uploads. The medium's name follows, whose bytes stay as long as the record
+does; where nobody knows the bytes, a digest of the URI."""
 CHECK_BYTES: Final = 64 * 2**20
 """So much is read at once to be checked."""
 
@@ -39,6 +40,8 @@ class StoredMedia:
         blobs: Refs whose bytes are in the thread's own keys.
         lost: Ref -> why a read of this client could not get it.
         corrupt: Ref -> why its record cannot be read.
+        view: Of the thread when this was read.
+        marks: Ref -> SHA-1 in hex of its record as it is stored.
     """
 
     records: Mapping[bytes, dict[str, Any]]
@@ -46,6 +49,17 @@ class StoredMedia:
     blobs: frozenset[bytes]
     lost: Mapping[bytes, Lost]
     corrupt: Mapping[bytes, CorruptRecordError] = field(default_factory=dict)
+    view: ThreadView | None = None
+    marks: Mapping[bytes, bytes] = field(default_factory=dict)
+
+    def bytes_of(self, name: bytes) -> bytes | None:
+        """Name the record of the bytes that a record tells of, its own or its medium's; None where nobody keeps them.
+
+        Earlier versions kept bytes of uploads under the name of the upload's record.
+        """
+        names = (name.removeprefix(UPLOAD), name) if name.startswith(UPLOAD) else (name,)
+        kept = [each for each in names if self.records.get(each, {}).get("store") is not None]
+        return next((each for each in kept if each in self.blobs), next(iter(kept), None))
 
 
 def read_media(core: Core, thread_id: str) -> Program[StoredMedia | None]:
@@ -76,7 +90,25 @@ def read_media(core: Core, thread_id: str) -> Program[StoredMedia | None]:
         blobs=frozenset(names),
         lost=dict(view.lost),
         corrupt=corrupt,
+        view=view,
+        marks={name: _mark(data) for name, data in stored.items()},
     )
+
+
+def read_record(core: Core, thread_id: str, name: bytes) -> Program[StoredMedia | None]:
+    """Read one record of a media table, as nothing where it is unreadable; None without the thread. One round trip."""
+    keys = core.layout.thread(thread_id)
+    meta, data = yield Batch((Command(("HMGET", keys[0], b"g", b"k")), Command(("HGET", keys[7], name))))
+    if meta[0] is None:
+        return None
+    view = core.view_of(meta[0], meta[1] or b"", thread_id)
+    known = {name: known_of(view, name, data, f"thread {thread_id!r}")} if data is not None else {}
+    marks = {name: _mark(data)} if data is not None else {}
+    return StoredMedia(records=known, reports=[], blobs=frozenset(), lost={}, view=view, marks=marks)
+
+
+def _mark(data: bytes) -> bytes:
+    return sha1(data, usedforsecurity=False).hexdigest().encode()
 
 
 @beginning_anew
@@ -159,25 +191,22 @@ def write_media(
 ) -> Program[bool]:
     """Write media table records, report entries and blobs of an existing thread, atomically. Two round trips.
 
+    Args:
+        records: They take the place of what is there, whatever it is: none that was made of what was read.
+        reports: Those that are there already stay as they are.
+        blobs: As they are stored.
+
     Returns:
         False when there is no such thread.
 
     Raises:
         ConflictError: the thread was deleted or pruned again and again meanwhile.
     """
-    keys = core.layout.thread(thread_id)
     for _ in range(MAX_ATTEMPTS):
         view = yield from _view(core, thread_id)
         if view is None:
             return False
-        sealed = {ref: seal_media_record(view, ref, record) for ref, record in records.items()}
-        for report in reports:
-            name = REPORT + digest_of(pack(report), view.secrets.key)
-            sealed[name] = seal_media_record(view, name, report)
-        stored = {ref: seal_blob(view, ref, data) for ref, data in (blobs or {}).items()}
-        args = (view.generation, core.ttl_arg, *pairs(stored), *pairs(sealed))
-        reply = yield Script("note", keys, args)
-        if reply[0] == b"ok":
+        if (yield from _note(core, thread_id, view, records, reports, blobs or {}, {})):
             return True
     raise ConflictError(
         f"thread {thread_id!r} was deleted or pruned {MAX_ATTEMPTS} times while its media were noted. "
@@ -185,27 +214,80 @@ def write_media(
     )
 
 
+def amend_media(
+    core: Core,
+    thread_id: str,
+    read: StoredMedia,
+    *,
+    records: Mapping[bytes, Mapping[str, Any] | None],
+    reports: Sequence[Mapping[str, Any]] = (),
+    blobs: Mapping[bytes, bytes] | None = None,
+) -> Program[bool]:
+    """Write what was made of a media table that was read, atomically. One round trip.
+
+    Args:
+        read: What was read.
+        records: What takes the place of records; None: nothing does.
+        reports: Entries of the media report.
+        blobs: As they are stored.
+
+    Returns:
+        False when one of the records has changed since, or the thread has: nothing was written; read it again.
+    """
+    if read.view is None:
+        raise ValueError("what was read has no view")
+    marks = {name: read.marks.get(name, b"") for name in records}
+    return (yield from _note(core, thread_id, read.view, records, reports, blobs or {}, marks))
+
+
+def _note(
+    core: Core,
+    thread_id: str,
+    view: ThreadView,
+    records: Mapping[bytes, Mapping[str, Any] | None],
+    reports: Sequence[Mapping[str, Any]],
+    blobs: Mapping[bytes, bytes],
+    marks: Mapping[bytes, bytes],
+) -> Program[bool]:
+    sealed = {name: seal_media_record(view, name, record) for name, record in records.items() if record is not None}
+    for report in reports:
+        name = REPORT + digest_of(pack(report), view.secrets.key)
+        sealed[name] = seal_media_record(view, name, report)
+    dropped = [name for name, record in records.items() if record is None]
+    args = (view.generation, core.ttl_arg, *pairs(marks), *pairs(blobs), *pairs(sealed), len(dropped), *dropped)
+    reply = yield Script("note", core.layout.thread(thread_id), args)
+    return bool(reply[0] == b"ok")
+
+
 @dataclass(frozen=True, slots=True)
 class KeptBytes:
-    """Where the bytes of an upload are, or are to be."""
+    """Where bytes are, or are to be."""
 
     name: bytes
-    """Of their record."""
-    store: str
-    ref: str | None = None
+    """Of the medium."""
+    about: Mapping[str, Any]
+    """What their record says of that."""
     blobs: Mapping[bytes, bytes] = field(default_factory=dict)
     """What is still to be written into the thread's own keys."""
 
 
-def keep_bytes(core: Core, thread_id: str, data: bytes, mime_type: str | None) -> Program[KeptBytes]:
-    """Put bytes into the external media store, or say how they are kept in the thread. One call, one more for a store.
+def keep_bytes(
+    core: Core, view: ThreadView, name: bytes, data: bytes, mime_type: str | None, *, store: str | None
+) -> Program[KeptBytes]:
+    """Put bytes into the external media store, or say how they are kept in the thread. No call, or one to the store.
 
-    Where bodies are sealed they stay in the thread, since a shared store names blobs by what it holds.
+    Args:
+        store: The core's; None: they stay in the thread.
     """
-    view = yield from _view(core, thread_id)
-    digest = sha256(data)
-    name = UPLOAD + media_ref(digest.digest(), view.secrets.key if view is not None else b"")
-    if core.store is None or core.codec.sealer.sealed:
-        return KeptBytes(name, "redis", blobs={name: data})
-    (ref,) = yield MediaPut(((digest.hexdigest(), mime_type, data),))
-    return KeptBytes(name, core.store, ref)
+    stored = seal_blob(view, name, data)
+    digest = sha256(stored).hexdigest()
+    about = {"sha256": digest, "size_bytes": len(data), "store": store or "redis"}
+    if store is None:
+        return KeptBytes(name, about, {name: stored})
+    (ref,) = yield MediaPut(((digest, mime_type, stored),))
+    return KeptBytes(name, {**about, "ref": ref})
+
+
+def record_kept(known: Mapping[str, Any], kept: KeptBytes) -> dict[str, Any]:
+    """Say in a record where its bytes are from now on."""
+    return {**{name: told for name, told in known.items() if name != "ref"}, **kept.about}

@@ -45,7 +45,8 @@ class WholeConversation:
         envelopes: By ref, the messages of the turns, media in place.
         lost: By name, the media of messages or uploads that could not be read.
         lost_in: Ref of a message -> the holes of its media that could not be read: there it holds no bytes.
-        uploads: Media table records, in wire form, that have uploads, with the bytes where there are some.
+        uploads: Media table records, in wire form, that have uploads, with the bytes where there are some, and the name
+            of these.
     """
 
     turns: list[StoredTurn]
@@ -75,14 +76,16 @@ def whole_conversation(core: Core, thread_id: str) -> Program[WholeConversation 
     decoder = core.decoder(view, thread_id, {})
     entries = [entry for turn in turns for entry in turn.entries]
     yield from fetch(core, view, thread_id, [entry[0] for entry in entries], decoder, media=True)
-    uploaded = {name: record for name, record in stored.records.items() if record.get("uploads")}
-    wanted = [name for name, record in uploaded.items() if record.get("store") and decoder.blob(name) is None]
+    uploaded = [
+        (stored.bytes_of(name) or name, record) for name, record in stored.records.items() if record.get("uploads")
+    ]
+    wanted = [name for name, _ in uploaded if stored.bytes_of(name) is not None and decoder.blob(name) is None]
     if wanted:
         yield from fetch_media(core, view, thread_id, wanted, decoder)
     lost_in = {ref: _lost_below(decoder, ref) for ref, *_ in entries if decoder.lost} if decoder.lost else {}
     envelopes = dict(_envelopes(decoder, entries, lost_in))
     lost = yield from _causes(core, thread_id, decoder.lost, stored.records)
-    uploads = [(name, record, decoder.blob(name)) for name, record in uploaded.items()]
+    uploads = [(name, record, decoder.blob(name)) for name, record in uploaded]
     return WholeConversation(turns, envelopes, lost, {ref: holes for ref, holes in lost_in.items() if holes}, uploads)
 
 

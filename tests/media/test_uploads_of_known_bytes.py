@@ -1,0 +1,376 @@
+"""Uploads of bytes that messages carry as well: one medium, which stays as long as a message or a URI names it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+
+from langgraph_portable_checkpoint import MediaPolicy, copy_threads
+from langgraph_portable_checkpoint.errors import ThreadNotFoundError
+from langgraph_portable_checkpoint.media.table import Upload
+from langgraph_portable_checkpoint.storage.drivers import BlockingDriver
+from langgraph_portable_checkpoint.storage.items import pack
+from tests.media.test_thread_media import ONE, TWO, part, sha256
+from tests.saver.calls import Calls
+from tests.saver.checkpoints import checkpoint, config, metadata
+from tests.saver.conftest import SaverFactory
+from tests.saver.conftest import calls as calls
+from tests.saver.conftest import make_saver as make_saver
+
+URI = "https://generativelanguage.googleapis.com/v1beta/files/"
+PAST = datetime.now(UTC) - timedelta(days=1)
+SOUND = b"RIFF\0\0\0\0WAVE" + TWO
+
+
+def link(name: str, mime_type: str = "image/png") -> dict[str, Any]:
+    return {"type": "file", "url": URI + name, "mime_type": mime_type}
+
+
+@pytest.fixture(params=["thread", "store", "sealed", "sealed store"])
+def make(request: pytest.FixtureRequest, make_saver: SaverFactory, tmp_path: Path) -> Callable[..., Any]:
+    """Makes savers that keep media in each of the places."""
+    options: dict[str, Any] = {"media_store": tmp_path} if "store" in request.param else {}
+    if "sealed" in request.param:
+        options["serde"] = EncryptedSerializer.from_pycryptodome_aes(key=b"k" * 32)
+    return lambda **more: make_saver(**options, **more)
+
+
+def say(calls: Calls, saver: Any, *parts: Any) -> Any:
+    """Put a checkpoint whose one message has these parts."""
+    head = calls.get_tuple(saver, config("t"))
+    made = checkpoint({"messages": [HumanMessage(list(parts), id="q")]})
+    where = config("t") if head is None else {"configurable": {**head.config["configurable"]}}
+    return calls.put(saver, where, made, metadata(), {"messages": 1 if head is None else 2})
+
+
+def record(calls: Calls, saver: Any, name: str, data: bytes | None, **more: Any) -> Any:
+    told = {"data": data, "mime_type": "audio/wav" if data == SOUND else "image/png", "expires_at": PAST, **more}
+    return calls.run(saver, "record_upload", "t", URI + name, **told)
+
+
+def renew(calls: Calls, saver: Any, answer: Callable[[bytes], str], **more: Any) -> tuple[list[bytes], list[Any], Any]:
+    """Refresh; return the bytes that were uploaded, the reasons told, and what the head's message is then."""
+    sent: list[bytes] = []
+
+    async def upload(data: bytes, record: Any) -> str:
+        sent.append(data)
+        return answer(data)
+
+    def upload_blocking(data: bytes, record: Any) -> str:
+        sent.append(data)
+        return answer(data)
+
+    how = upload_blocking if calls.mode == "sync" else upload
+    refreshed = calls.run(saver, "refresh_uploads", "t", upload=how, **more)
+    head = calls.get_tuple(saver, config("t"))
+    assert head is not None
+    content = head.checkpoint["channel_values"]["messages"][0].content
+    return sent, [report.reason for report in refreshed.reports], content
+
+
+def uris(calls: Calls, saver: Any) -> dict[str | None, list[str]]:
+    return {
+        one.mime_type: [upload.uri.removeprefix(URI) for upload in one.uploads]
+        for one in calls.run(saver, "media_table", "t")
+        if one.uploads
+    }
+
+
+def sealed(saver: Any) -> bool:
+    """Tell whether bytes of uploads are kept in the thread whatever store there is."""
+    return bool(saver._core.codec.sealer.sealed)
+
+
+def blobs(make_saver: SaverFactory, saver: Any) -> list[bytes]:
+    with make_saver.room.client() as client:
+        return sorted(client.hkeys(saver._core.layout.thread("t")[6]))
+
+
+@pytest.mark.parametrize("order", ["message first", "upload first"])
+def test_bytes_that_only_an_upload_names_any_more_outlive_a_prune(
+    make: Callable[..., Any], calls: Calls, order: str
+) -> None:
+    saver = make()
+    if order == "message first":
+        say(calls, saver, part(ONE))
+        record(calls, saver, "c", ONE)
+    else:
+        say(calls, saver, link("c"))
+        record(calls, saver, "c", ONE)
+        say(calls, saver, part(ONE))
+    say(calls, saver, link("c"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    for reader in (saver, make()):
+        assert uris(calls, reader) == {"image/png": ["c"]}
+        assert calls.run(reader, "media_report", "t") == []
+    assert renew(calls, make(), lambda _: URI + "d") == ([ONE], ["expired_reuploaded"], [link("d")])
+
+
+def test_bytes_of_an_upload_outlive_the_deletion_of_the_run_that_brought_them(
+    make: Callable[..., Any], calls: Calls
+) -> None:
+    saver = make()
+    made = checkpoint({"messages": [HumanMessage([part(ONE)], id="q")]})
+    calls.put(saver, config("t"), made, {**metadata(), "run_id": "r1"}, {"messages": 1})
+    record(calls, saver, "c", ONE)
+    say(calls, saver, link("c"))
+    calls.run(saver, "delete_for_runs", ["r1"])
+    assert renew(calls, make(), lambda _: URI + "d") == ([ONE], ["expired_reuploaded"], [link("d")])
+
+
+def test_bytes_that_neither_a_message_nor_a_uri_names_go_with_a_prune(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    say(calls, saver, part(ONE))
+    record(calls, saver, "c", ONE)
+    record(calls, saver, "c", TWO)
+    say(calls, saver, link("c"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    assert [one.sha256 for one in calls.run(saver, "media_table", "t")] == [sha256(TWO)]
+    assert len(blobs(make_saver, saver)) == 1
+
+
+def test_a_sweep_leaves_what_only_an_upload_names(make_saver: SaverFactory, calls: Calls, tmp_path: Path) -> None:
+    saver = make_saver(media_store=tmp_path)
+    say(calls, saver, part(ONE))
+    record(calls, saver, "c", ONE)
+    say(calls, saver, link("c"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    later = datetime.now(UTC) + timedelta(days=9)
+    assert calls.run(saver, "collect_media_garbage", dry_run=False, now=later).actions == ()
+
+
+@pytest.mark.parametrize("order", ["message first", "upload first"])
+def test_a_medium_of_messages_and_uploads_is_one(
+    make_saver: SaverFactory, make: Callable[..., Any], calls: Calls, order: str
+) -> None:
+    saver = make()
+    if order == "message first":
+        say(calls, saver, part(ONE), link("c"))
+        record(calls, saver, "c", ONE)
+    else:
+        say(calls, saver, link("c"))
+        record(calls, saver, "c", ONE)
+        say(calls, saver, part(ONE), link("c"))
+    other = make()
+    say(calls, other, part(ONE), link("c"), {"type": "text", "text": "again"})
+    [one] = calls.run(other, "media_table", "t")
+    assert (one.sha256, one.first_turn, [upload.uri for upload in one.uploads]) == (sha256(ONE), 0, [URI + "c"])
+    assert len(blobs(make_saver, saver)) == (1 if saver.media_store is None or sealed(saver) else 0)
+    sent, reasons, content = renew(calls, other, lambda _: URI + "d")
+    assert (sent, reasons, content[:2]) == ([ONE], ["expired_reuploaded"], [part(ONE), link("d")])
+
+
+def test_a_put_by_another_process_leaves_the_uploads_of_a_medium(make: Callable[..., Any], calls: Calls) -> None:
+    first, second = make(), make()
+    say(calls, first, link("c"))
+    say(calls, second, link("c"), {"type": "text", "text": "more"})
+    say(calls, first, part(ONE))
+    record(calls, first, "c", ONE)
+    say(calls, second, part(ONE), link("c"))
+    assert uris(calls, make()) == {"image/png": ["c"]}
+
+
+def test_bytes_that_become_known_are_those_of_a_uri_recorded_without_them(
+    make: Callable[..., Any], calls: Calls
+) -> None:
+    saver = make()
+    say(calls, saver, part(ONE), link("c"))
+    record(calls, saver, "b", ONE)
+    record(calls, saver, "c", None)
+    record(calls, saver, "c", ONE)
+    assert uris(calls, saver) == {"image/png": ["b", "c"]}
+    assert renew(calls, saver, lambda _: URI + "d")[:2] == ([ONE], ["expired_reuploaded"])
+
+
+def test_a_uri_that_a_refresh_is_answered_is_no_other_medium_s_any_more(make: Callable[..., Any], calls: Calls) -> None:
+    saver = make()
+    say(calls, saver, link("a"), link("b", "audio/wav"))
+    record(calls, saver, "a", ONE)
+    record(calls, saver, "b", SOUND)
+    answers = {ONE: URI + "b", SOUND: URI + "c"}
+    content = renew(calls, saver, answers.__getitem__)[2]
+    assert content == [link("b"), link("c", "audio/wav")]
+    assert uris(calls, make()) == {"image/png": ["a", "b"], "audio/wav": ["c"]}
+    answers = {ONE: URI + "e", SOUND: URI + "f"}
+    found = renew(calls, make(), answers.__getitem__, now=datetime.now(UTC) + timedelta(days=9), recheck=True)
+    assert found[2] == [link("b"), link("c", "audio/wav")]
+
+
+def test_uploads_of_one_medium_that_are_recorded_at_once_are_all_kept(make: Callable[..., Any], calls: Calls) -> None:
+    saver = make()
+    say(calls, saver, link("0"))
+    names = [str(number) for number in range(12)]
+
+    class Many:
+        def record(self, name: str) -> Any:
+            return saver.record_upload("t", URI + name, data=ONE, mime_type="image/png", expires_at=PAST)
+
+        async def arecord(self, name: str) -> Any:
+            return await saver.arecord_upload("t", URI + name, data=ONE, mime_type="image/png", expires_at=PAST)
+
+    calls.gather(Many(), "record", [[name] for name in names])
+    assert {kind: sorted(found) for kind, found in uris(calls, make()).items()} == {"image/png": sorted(names)}
+
+
+def test_an_upload_that_is_recorded_during_a_refresh_is_kept(make: Callable[..., Any], calls: Calls) -> None:
+    saver, other = make(), make()
+    say(calls, saver, link("c"))
+    record(calls, saver, "c", ONE)
+
+    def answer(data: bytes) -> str:
+        other.record_upload("t", URI + "beside", data=ONE, mime_type="image/png")
+        return URI + "d"
+
+    renew(calls, saver, answer)
+    assert sorted(uris(calls, make())["image/png"]) == ["beside", "c", "d"]
+
+
+def test_a_refresh_after_whose_read_the_thread_was_pruned_keeps_its_uploads(
+    make: Callable[..., Any], calls: Calls
+) -> None:
+    saver, other = make(), make()
+    say(calls, saver, part(ONE))
+    record(calls, saver, "c", ONE)
+    say(calls, saver, link("c"))
+
+    def answer(data: bytes) -> str:
+        other.prune(["t"], strategy="keep_latest")
+        return URI + "d"
+
+    assert renew(calls, saver, answer)[2] == [link("d")]
+    assert uris(calls, make()) == {"image/png": ["c", "d"]}
+
+
+def test_an_upload_of_a_thread_that_is_deleted_meanwhile_is_not_said_to_be_kept(make_saver: SaverFactory) -> None:
+    saver, other = make_saver(), make_saver()
+    say(Calls(), saver, link("c"))
+    steps = saver._record("t", Upload(uri=URI + "c", expires_at=PAST), ONE, "image/png")
+    driver = BlockingDriver(saver._clients.blocking())
+    answer = driver._perform(next(steps))
+    other.delete_thread("t")
+    with pytest.raises(ThreadNotFoundError):
+        _finish(driver, steps, answer)
+
+
+def _finish(driver: BlockingDriver, steps: Any, answer: Any) -> None:
+    while True:
+        answer = driver._perform(steps.send(answer))
+
+
+def test_no_report_tells_of_bytes_that_the_thread_has_all_the_same(make: Callable[..., Any], calls: Calls) -> None:
+    say(calls, make(), part(ONE))
+    saver = make(media_policy=MediaPolicy(max_inline_bytes=3000))
+    record(calls, saver, "c", ONE)
+    assert calls.run(saver, "media_report", "t") == []
+    say(calls, saver, link("c"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    assert renew(calls, make(), lambda _: URI + "d")[:2] == ([ONE], ["expired_reuploaded"])
+
+
+def test_bytes_that_a_policy_stripped_are_kept_once_it_lets_them(make_saver: SaverFactory, calls: Calls) -> None:
+    say(calls, make_saver(), link("c"))
+    record(calls, make_saver(media_policy="strip"), "c", ONE)
+    saver = make_saver()
+    record(calls, saver, "c", ONE)
+    assert renew(calls, saver, lambda _: URI + "d")[:2] == ([ONE], ["expired_reuploaded"])
+
+
+def test_an_upload_under_a_policy_that_strips_keeps_no_bytes_beyond_their_message(
+    make_saver: SaverFactory, calls: Calls
+) -> None:
+    say(calls, make_saver(), part(ONE))
+    saver = make_saver(media_policy="strip")
+    record(calls, saver, "c", ONE)
+    say(calls, saver, link("other"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    assert blobs(make_saver, saver) == []
+
+
+@pytest.mark.parametrize("target", ["thread", "store"])
+def test_a_copy_has_the_bytes_of_uploads_once(
+    make_saver: SaverFactory, make: Callable[..., Any], calls: Calls, tmp_path: Path, target: str
+) -> None:
+    saver = make()
+    say(calls, saver, part(ONE))
+    record(calls, saver, "c", ONE)
+    say(calls, saver, link("c"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    options = {"media_store": tmp_path / "copy"} if target == "store" else {}
+    there = make_saver(prefix=f"{make_saver.room.prefix}-copy", serde=saver.serde, **options)
+    report = copy_threads(saver, there)
+    assert report.differences == []
+    assert uris(calls, there) == {"image/png": ["c"]}
+    assert calls.run(there, "media_report", "t") == []
+    assert renew(calls, there, lambda _: URI + "d")[:2] == ([ONE], ["expired_reuploaded"])
+
+
+def test_an_archive_has_the_bytes_of_uploads(make: Callable[..., Any], make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make()
+    say(calls, saver, link("c"))
+    record(calls, saver, "c", ONE)
+    document = calls.run(saver, "to_json", "t")
+    calls.run(saver, "delete_thread", "t")
+    there = make_saver()
+    calls.run(there, "from_json", document, thread_id="t")
+    assert renew(calls, there, lambda _: URI + "d")[:2] == ([ONE], ["expired_reuploaded"])
+
+
+def _earlier_record(name: str, data: bytes, **more: Any) -> bytes:
+    told = {"uri": URI + name, "uploaded_at": "2026-01-01T00:00:00Z", "expires_at": "2026-01-03T00:00:00Z"}
+    return pack({"sha256": sha256(data), "mime_type": "image/png", "size_bytes": len(data), "uploads": [told], **more})
+
+
+def test_uploads_within_the_record_of_a_medium_as_earlier_versions_wrote_them_outlive_a_prune(
+    make_saver: SaverFactory, calls: Calls
+) -> None:
+    saver = make_saver()
+    say(calls, saver, part(ONE))
+    ref = hashlib.sha256(ONE).digest()[:16]
+    with make_saver.room.client() as client:
+        client.hset(saver._core.layout.thread("t")[7], ref, _earlier_record("c", ONE, store="redis"))
+    say(calls, saver, link("c"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    assert uris(calls, saver) == {"image/png": ["c"]}
+    assert renew(calls, make_saver(), lambda _: URI + "d")[:2] == ([ONE], ["expired_reuploaded"])
+    say(calls, saver, link("d"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    assert uris(calls, make_saver()) == {"image/png": ["c", "d"]}
+
+
+def test_bytes_of_uploads_are_read_where_earlier_versions_kept_them(make_saver: SaverFactory, calls: Calls) -> None:
+    saver = make_saver()
+    say(calls, saver, link("c"))
+    name = b"upload:" + hashlib.sha256(ONE).digest()[:16]
+    with make_saver.room.client() as client:
+        keys = saver._core.layout.thread("t")
+        client.hset(keys[7], name, _earlier_record("c", ONE, store="redis"))
+        client.hset(keys[6], name, ONE)
+    say(calls, saver, part(ONE), link("c"))
+    [one] = calls.run(saver, "media_table", "t")
+    assert [upload.uri for upload in one.uploads] == [URI + "c"]
+    say(calls, saver, link("c"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    assert renew(calls, make_saver(), lambda _: URI + "d")[:2] == ([ONE], ["expired_reuploaded"])
+    record(calls, saver, "e", ONE)
+    assert uris(calls, make_saver()) == {"image/png": ["c", "d", "e"]}
+
+
+def test_bytes_that_were_lost_where_earlier_versions_kept_them_are_kept_anew(
+    make_saver: SaverFactory, calls: Calls
+) -> None:
+    saver = make_saver()
+    say(calls, saver, link("c"))
+    name = b"upload:" + hashlib.sha256(ONE).digest()[:16]
+    with make_saver.room.client() as client:
+        client.hset(saver._core.layout.thread("t")[7], name, _earlier_record("c", ONE, store="redis"))
+    assert [one.reason for one in calls.run(saver, "media_report", "t")] == ["missing_blob"]
+    record(calls, saver, "c", ONE)
+    assert calls.run(make_saver(), "media_report", "t") == []
+    assert renew(calls, make_saver(), lambda _: URI + "d")[:2] == ([ONE], ["expired_reuploaded"])
