@@ -86,7 +86,7 @@ def test_a_compaction_has_one_name() -> None:
 
 
 def test_messages_between_agents_are_messages() -> None:
-    by_agent = {"author": "/root", "recipient": "/root/w"}
+    by_agent = {"author": "/lead", "recipient": "/lead/w"}
     message = item(type="agent_message", **by_agent, content=[{"type": "input_text", "text": "do"}, SEALED])
     apart = {"type": "inter_agent_communication", "payload": {**by_agent, "content": "more", "trigger_turn": True}}
     records = [said("user", "q"), said("assistant", "a"), message, apart, said("assistant", "b")]
