@@ -108,7 +108,7 @@ class Anthropic:
         DeclaredLoss(
             rule="A18",
             kind="dropped",
-            when="keys of a tool result that the API does not know; what a part or call says beside its content",
+            when="keys that the API does not know; what a part or call says beside its content",
         ),
     )
 
