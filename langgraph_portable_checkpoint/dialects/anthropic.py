@@ -119,8 +119,8 @@ class Anthropic:
         DeclaredLoss(
             rule="A18",
             kind="dropped",
-            when="keys of a tool result that the API does not know, or with values that it does not take; what a part "
-            "or call says beside its content",
+            when="keys that the API does not know, or with values that it does not take; what a part or call says "
+            "beside its content",
         ),
     )
 

@@ -18,6 +18,11 @@ from .problems import MAX_DEPTH, Problems
 
 NAME: Final = "anthropic"
 API: Final = "messages"
+_READ_KEYS: Final = frozenset({"role", "content"})
+_OF_RESPONSES: Final = frozenset(
+    {"id", "type", "model", "stop_reason", "stop_sequence", "stop_details", "usage", "container", "context_management"}
+)
+"""What a response says of itself. Source: anthropic 2.14, message.py and beta_message.py."""
 _RESULT_KEYS: Final = frozenset({"type", "tool_use_id", "content"})
 _CITATION_KEYS: Final[Mapping[str, str]] = {
     "cited_text": "cited_text",
@@ -51,9 +56,23 @@ def read_message(native: Any, path: str, *, origin: Origin, problems: Problems) 
     if message.get("type") == "message" and isinstance(message.get("model"), str):
         origin = {**origin, "model": message["model"]}
     envelopes = list(_envelopes(message["content"], role, path, origin=origin, problems=problems))
+    if not message.keys() <= _READ_KEYS:
+        _keep_of_message(envelopes, message)
     for envelope in envelopes[1:]:
         envelope["extras"] = {**envelope.get("extras", {}), "joined": True}
     return envelopes
+
+
+def _keep_of_message(envelopes: list[MessageEnvelope], message: Mapping[str, Any]) -> None:
+    """Keep what a message says in keys of its own with the first of its envelopes that is no result, else with that."""
+    known = _READ_KEYS | _OF_RESPONSES if message.get("type") == "message" else _READ_KEYS
+    rest = {key: value for key, value in message.items() if key not in known}
+    plain = [envelope for envelope in envelopes if envelope["role"] != "tool"]
+    if rest and envelopes:
+        first = (plain or envelopes)[0]
+        rest = rest if plain else {f"message.{key}": value for key, value in rest.items()}
+        extras = first.get("extras", {})
+        first["extras"] = {**extras, NAME: {**rest, **extras.get(NAME, {})}}
 
 
 def _envelopes(content: Any, role: Role, path: str, *, origin: Origin, problems: Problems) -> Iterator[MessageEnvelope]:

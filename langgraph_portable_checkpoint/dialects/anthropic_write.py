@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -10,8 +10,9 @@ from ..envelope.model import Block, MessageEnvelope
 from .anthropic_read import API, NAME
 from .base import native, plain_text
 from .beside import UNSAID, unsaid, word_of
-from .lint.anthropic_shapes import BLOCK_KEYS, CACHE_MARK, CITATION_KEYS
+from .lint.anthropic_shapes import BLOCK_KEYS, CACHE_MARK, CITATION_KEYS, MESSAGE_KEYS, SOURCES
 from .media_parts import base64_of
+from .native_keys import UNKNOWN_KEYS, left_out, only_known
 from .reasoning import origin_of
 from .report import Placed, Report
 
@@ -49,8 +50,20 @@ class AnthropicWriter:
             payload["system"] = self.system[0]["text"] if self._plain_system else self.system
         return payload | {"messages": self.messages}
 
+    def _kept(self, placed: Placed, role: str) -> dict[str, Any]:
+        """Return what this API said of a message beside its content, as far as messages of a role may say it."""
+        envelope = placed.envelope
+        kept = envelope.get("extras", {}).get(NAME) if envelope["role"] != "tool" else None
+        if not kept or not isinstance(kept, Mapping):
+            return {}
+        known = MESSAGE_KEYS.get(role, frozenset())
+        for key in kept.keys() - known:
+            self.report.add("A18", "dropped", at=placed, path=str(key), action="messages have no such key")
+        return {key: value for key, value in kept.items() if key in known}
+
     def _lead(self, placed: Placed) -> None:
         blocks = self._content(placed)
+        self._kept(placed, "")
         self._plain_system = not self.system and isinstance(blocks, str)
         self.system.extend([{"type": "text", "text": blocks}] if isinstance(blocks, str) else blocks)
 
@@ -60,8 +73,10 @@ class AnthropicWriter:
         role = "user" if role in ("tool", "other") else role
         last = self.messages[-1] if self.messages else None
         if not joins or last is None or last["role"] != role:
-            self.messages.append({"role": role, "content": content})
+            message = {"role": role, "content": content}
+            self.messages.append(message | self._kept(placed, role) if "extras" in placed.envelope else message)
             return
+        self._kept(placed, "")
         last["content"] = _as_list(last["content"]) + _as_list(content)
 
     def _result(self, placed: Placed) -> dict[str, Any]:
@@ -100,9 +115,13 @@ class AnthropicWriter:
 
     def _block(self, block: Block, placed: Placed) -> dict[str, Any]:
         raw = native(block, placed.envelope, api=API) or _unmistakable(block, placed.envelope)
-        if isinstance(raw, dict) and raw.keys() <= BLOCK_KEYS.get(str(raw.get("type")), raw.keys()):
-            cited = isinstance(raw.get("citations"), list)
-            return {**raw, "citations": self._asked(raw["citations"], placed)} if cited else dict(raw)
+        found = _native_form(raw, block) if isinstance(raw, dict) else None
+        if found is not None:
+            sent = self._known(found, placed)
+            if found is not raw and (left := left_out(raw, found.keys())):
+                self._tell_unknown(left, placed)
+            cited = isinstance(sent.get("citations"), list)
+            return {**sent, "citations": self._asked(sent["citations"], placed)} if cited else sent
         if block.get("annotations"):
             action = "citations of another provider have no form here"
             self.report.add("A13", "dropped", at=placed, path="content", action=action)
@@ -145,11 +164,21 @@ class AnthropicWriter:
         return known
 
     def _known(self, part: Mapping[str, Any], placed: Placed) -> dict[str, Any]:
-        """Return a part without the keys that its type has not."""
-        kept = BLOCK_KEYS.get(str(part.get("type")), part.keys())
-        if left := ", ".join(sorted(part.keys() - kept)):
-            self.report.add("A18", "dropped", at=placed, path="content", action=UNSAID, detail=left)
-        return {key: value for key, value in part.items() if key in kept}
+        """Return a part without the keys that its type, its source and its cache mark have not."""
+        sent, whole = dict(part), BLOCK_KEYS.get(str(part.get("type")))
+        if _INNER.isdisjoint(part) and (whole is None or part.keys() <= whole):
+            return sent
+        for key, known in (("", whole), *_inner_of(part)):
+            value: Any = sent[key] if key else sent
+            if known is None or not isinstance(value, Mapping) or value.keys() <= known:
+                continue
+            if left := left_out(value, known):
+                self._tell_unknown(f"{key}.{left}" if key else left, placed)
+            sent = {**sent, key: dict(only_known(value, known))} if key else dict(only_known(value, known))
+        return sent
+
+    def _tell_unknown(self, keys: str, placed: Placed) -> None:
+        self.report.add("A18", "dropped", at=placed, path="content", action=UNKNOWN_KEYS, detail=keys)
 
     def _hint(self, written: dict[str, Any], hint: Any, placed: Placed) -> None:
         if isinstance(hint, Mapping) and not any(CACHE_MARK.misfits(hint)):
@@ -184,6 +213,32 @@ def _unmistakable(block: Block, envelope: MessageEnvelope) -> Any:
     raw = block.get("raw")
     known = "api" in origin_of(block, envelope)
     return None if known or not isinstance(raw, dict) or "source" not in raw else raw
+
+
+_SPELLED_ANEW: Final = frozenset({"annotations", "extras", "partial_json", "base64", "mime_type", "data", "url"})
+"""Keys of LangChain's own blocks, which share types with those of this API, and of calls that came in pieces."""
+
+
+def _native_form(raw: Mapping[str, Any], block: Block) -> Mapping[str, Any] | None:
+    """Return what a block goes back as: its raw form, without unknown keys; None for one that is spelled anew."""
+    kind = str(raw.get("type"))
+    known = BLOCK_KEYS.get(kind)
+    if known is None or raw.keys() <= known:
+        return raw
+    anew = block["type"] == "tool_call" or (kind in SOURCES and "source" not in raw)
+    return None if anew or not (raw.keys() - known).isdisjoint(_SPELLED_ANEW) else only_known(raw, known)
+
+
+_INNER: Final = frozenset({"source", "cache_control"})
+
+
+def _inner_of(part: Mapping[str, Any]) -> Iterator[tuple[str, frozenset[str] | None]]:
+    """Yield the objects inside a block whose keys are known: where they stand, and these keys."""
+    if "source" in part and part.get("type") in SOURCES and isinstance(part["source"], Mapping):
+        shape = SOURCES[part["type"]].get(str(part["source"].get("type")))
+        yield "source", shape.keys if shape else None
+    if "cache_control" in part:
+        yield "cache_control", CACHE_MARK.keys
 
 
 def _as_asked(citation: Mapping[str, Any]) -> Mapping[str, Any]:

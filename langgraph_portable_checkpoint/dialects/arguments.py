@@ -16,7 +16,7 @@ from .report import Placed, Report
 
 
 class NotJsonError(TypeError):
-    """Arguments hold a value that JSON has no form for, such as bytes."""
+    """Arguments hold a value that JSON in UTF-8 has no form for, such as bytes or half of a surrogate pair."""
 
 
 def _no_form(value: Any) -> NoReturn:
@@ -175,7 +175,9 @@ def write_arguments(block: Block) -> str:
     if isinstance(args, str):
         return args or "{}"
     text = _spell({} if args is None else args)
-    return text if text.isascii() or is_sendable(text) else json.dumps(args, default=str)
+    if not text.isascii() and not is_sendable(text):
+        raise NotJsonError("a lone surrogate")
+    return text
 
 
 def plain_arguments(block: Block) -> str:

@@ -121,7 +121,7 @@ class Bedrock:
         DeclaredLoss(rule="B6", kind="dropped", when="what a part or call says beside its content"),
         DeclaredLoss(rule="B11", kind="synthesized", when="an error result without content"),
         DeclaredLoss(rule="B12", kind="downgraded", when="arguments that hold NaN, infinities or bytes"),
-        DeclaredLoss(rule="B4", kind="dropped", when="citations and cache markers of other providers"),
+        DeclaredLoss(rule="B4", kind="dropped", when="citations and cache markers of other providers; unknown keys"),
         DeclaredLoss(
             rule="B4",
             kind="downgraded",

@@ -11,6 +11,7 @@ from typing import Any, Final
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
 from .base import ImportOptions
 from .bedrock_blocks import block_of, with_bytes
+from .lint.bedrock import BLOCK_KEYS
 from .number_limits import unfit
 from .report import Report
 
@@ -50,6 +51,7 @@ def _is_sound(message: Any) -> bool:
 
 
 _ROLES: Final = ("user", "assistant", "system")
+_MESSAGE_KEYS: Final = frozenset({"role", "content"})
 
 
 def _message_problems(message: Any, path: str, *, plain: bool) -> Iterator[str]:
@@ -58,6 +60,8 @@ def _message_problems(message: Any, path: str, *, plain: bool) -> Iterator[str]:
         return
     if message.get("role") not in _ROLES:
         yield f"{path}.role: {message.get('role')!r:.40} is not user or assistant"
+    if not plain and (reason := unfit({key: value for key, value in message.items() if key not in _MESSAGE_KEYS})):
+        yield f"{path}: {reason}"
     content = message.get("content")
     if not isinstance(content, list):
         yield f"{path}.content: is {type(content).__name__}, not a list"
@@ -67,6 +71,12 @@ def _message_problems(message: Any, path: str, *, plain: bool) -> Iterator[str]:
             yield f"{path}.content[{index}]: is {type(block).__name__}, not a block"
         elif not plain and (reason := unfit(block)):
             yield f"{path}.content[{index}]: {reason}"
+
+
+def _keep(envelope: MessageEnvelope, rest: Mapping[str, Any]) -> None:
+    """Keep what a message, or the block of a result, says in keys of its own."""
+    extras = envelope.get("extras", {})
+    envelope["extras"] = {**extras, PROVIDER: {**extras.get(PROVIDER, {}), **rest}}
 
 
 class Reader:
@@ -81,11 +91,13 @@ class Reader:
             self.origin["account"] = options.account
 
     def envelopes(self, system: Any, messages: list[Any], facts: Mapping[str, Any]) -> Iterator[MessageEnvelope]:
-        blocks = self._blocks(system or [])
+        blocks = self._blocks(system or [], "system")
         if blocks:
             yield self._envelope("system", blocks)
         for index, message in enumerate(messages):
             for made, envelope in enumerate(self._message(message, f"messages[{index}]")):
+                if not made and not message.keys() <= _MESSAGE_KEYS:
+                    _keep(envelope, {key: value for key, value in message.items() if key not in _MESSAGE_KEYS})
                 if made:
                     envelope["extras"] = {**envelope.get("extras", {}), "joined": True}
                 yield self._with_facts(envelope, facts) if facts else envelope
@@ -111,27 +123,41 @@ class Reader:
                 other.append(block)
                 continue
             if other:
-                yield self._envelope("user", self._blocks(other))
+                yield self._envelope("user", self._blocks(other, path))
                 other = []
-            yield self._answer(answer, f"{path}.content[{index}]")
+            envelope = self._answer(answer, f"{path}.content[{index}]")
+            if len(block) > 1:
+                _keep(envelope, {key: value for key, value in block.items() if key != "toolResult"})
+            yield envelope
         if other or not message["content"]:
-            yield self._envelope(message["role"], self._blocks(other))
+            yield self._envelope(message["role"], self._blocks(other, path))
 
-    def _blocks(self, natives: Sequence[Any]) -> list[Block]:
+    def _blocks(self, natives: Sequence[Any], path: str) -> list[Block]:
         """Read blocks; a cache point marks the block before it."""
         found: list[Block] = []
         for one in natives:
             if not isinstance(one, (dict, Mapping)):
                 found.append({"type": "non_standard", "value": one})
-            elif len(one) == 1 and "cachePoint" in one and found:
+                continue
+            one = one if len(one) == 1 else self._alone(one, path)
+            if len(one) == 1 and "cachePoint" in one and found:
                 found[-1]["cache_hint"] = dict(one)
             else:
                 found.append(block_of(one))
         return found
 
+    def _alone(self, native: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+        """Return a block without unknown keys beside the one that says what it is; one that says nothing as it is."""
+        told = native.keys() & BLOCK_KEYS | native.keys() & {"json"}
+        if len(told) != 1 or "type" in native:
+            return native
+        left = ", ".join(sorted(str(key) for key in native if key not in told))
+        self.report.add("B4", "dropped", action="left out keys beside that of a block", path=path, detail=left)
+        return {key: native[key] for key in told}
+
     def _answer(self, answer: Mapping[str, Any], path: str) -> MessageEnvelope:
         content = answer.get("content")
-        envelope = self._envelope("tool", self._blocks(content if isinstance(content, list) else []))
+        envelope = self._envelope("tool", self._blocks(content if isinstance(content, list) else [], path))
         envelope["status"] = "error" if answer.get("status") == "error" else "success"
         envelope["raw_content"] = {"toolResult": with_bytes(dict(answer))}
         if isinstance(answer.get("toolUseId"), str):

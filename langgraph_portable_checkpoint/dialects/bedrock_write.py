@@ -16,6 +16,7 @@ from ..envelope.model import Block, MessageEnvelope
 from .base import Target, native, plain_text
 from .bedrock_blocks import Native, block_of, native_block
 from .bedrock_read import API
+from .bedrock_read import PROVIDER as NAME
 from .beside import UNSAID, unsaid, word_of
 from .lint.bedrock import BLOCK_KEYS, MAX_DOCUMENTS, MAX_IMAGES, RESULT_KEYS, SYSTEM_KEYS, check_block
 from .media_parts import unsupported
@@ -51,6 +52,8 @@ class Writer:
         messages: list[dict[str, Any]] = []
         for placed in conversation:
             role = placed.envelope["role"]
+            if "extras" in placed.envelope:
+                self._tell_unknown(placed)
             if role == "system":
                 system += self._blocks(placed)
                 continue
@@ -65,6 +68,12 @@ class Writer:
                 self._add_text(messages[-1]["content"], placed)
         found: dict[str, Any] = {"system": system} if system else {}
         return {**found, "messages": messages}
+
+    def _tell_unknown(self, placed: Placed) -> None:
+        """Tell what a message of Converse said in keys that it has not."""
+        kept = placed.envelope["extras"].get(NAME)
+        for key in kept if isinstance(kept, Mapping) else ():
+            self.report.add("B4", "dropped", action="messages have no such key", at=placed, path=str(key))
 
     def _tell_merged(self, placed: Placed) -> None:
         """Tell of a message that stood alone in a history of Converse's own."""
@@ -100,7 +109,8 @@ class Writer:
         if is_native(hint) and "cachePoint" in hint and _is_sound(hint):
             return [found, dict(hint)]
         if hint:
-            self.report.add("B4", "dropped", action="left out a cache marker", at=placed, path=path)
+            refused = ", ".join(wrong.path.lstrip(".") for wrong in check_block(hint, _NATIVE_KEYS))
+            self.report.add("B4", "dropped", action="left out a cache marker", at=placed, path=path, detail=refused)
         return [found]
 
     def _stays(self, raw: Any, block: Block, placed: Placed, path: str) -> TypeGuard[Native]:
@@ -114,7 +124,8 @@ class Writer:
             return True
         if block["type"] != "non_standard":
             action = "a part that holds what Converse refuses was spelled anew"
-            self.report.add("B4", "downgraded", action=action, at=placed, path=path)
+            refused = ", ".join(found.path.lstrip(".") for found in check_block(raw, _NATIVE_KEYS))
+            self.report.add("B4", "downgraded", action=action, at=placed, path=path, detail=refused)
         return False
 
     def _in_place(self, found: Native, block: Block, placed: Placed, path: str) -> Native | None:

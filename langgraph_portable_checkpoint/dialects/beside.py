@@ -61,7 +61,8 @@ def unsaid(block: Block, *said: str, items: bool = False) -> str:
     if block["type"] not in _SAYING or _ASKED.isdisjoint(block):
         return ""
     beside = _beside(block) if items else chain(_beside(block), _of_item(block))
-    return ", ".join(key for key in beside if key not in said or (key == "detail" and not detail_of(block)))
+    left = (key for key in beside if key not in said or (key == "detail" and not detail_of(block)))
+    return ", ".join(dict.fromkeys(left))
 
 
 def says_more(block: Block) -> bool:

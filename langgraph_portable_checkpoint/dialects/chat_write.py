@@ -13,7 +13,9 @@ from .beside import UNSAID, detail_of, free_input, omits_content, unsaid
 from .chat_hosts import Host
 from .chat_read import API, NAME, REASONING_KEYS
 from .links import CALL_TYPES
+from .lint.openai_chat import VALUES
 from .media_parts import base64_of, data_url_of
+from .native_keys import UNKNOWN_KEYS, left_out, only_known
 from .report import Placed, Report
 
 _FORMATS: Final = {
@@ -35,6 +37,10 @@ _NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
 }
 """Keys of native parts and calls; a raw block with others (a v1 block, a stream's index) is spelled anew."""
 
+_OF_MESSAGES: Final = frozenset({"id", "phase", "item"})
+"""Keys of a part that LangChain copies from the message around it."""
+_SPOKEN: Final = frozenset({"id", "data", "expires_at", "transcript"})
+"""Keys of an answer's audio. Source: openai 3.57, chat_completion_audio.py."""
 _SAID: Final[Mapping[str, tuple[str, ...]]] = {"image": ("detail",), "file": ("filename",)}
 
 
@@ -98,7 +104,7 @@ class ChatWriter:
         message = self._reasoning(kinds.get("reasoning", ()))
         calls = [self._call(block, placed) for block in kinds.get("call", ())]
         refusals = self._refusals(kinds.get("refusal", ()), placed)
-        audio = next((block["file_id"] for block in kinds.get("audio", ()) if "file_id" in block), None)
+        audio = self._audio(kinds["audio"], placed) if "audio" in kinds else None
         content = self._content(placed)
         if content is not None or not omits_content(_kept(envelope)) or not (calls or audio):
             needs_text = content is None and not (calls or refusals or audio)
@@ -111,6 +117,14 @@ class ChatWriter:
             message["tool_calls"] = calls
         return message
 
+    def _audio(self, blocks: Sequence[Block], placed: Placed) -> Any:
+        """Return the id of what was said aloud: the answer had more, which the host keeps."""
+        said = next((block for block in blocks if "file_id" in block), None)
+        if said is None:
+            return None
+        self._tell_unknown(left_out(said.get("extras") or {}, _SPOKEN), placed)
+        return said["file_id"]
+
     def _refusals(self, blocks: Sequence[Block], placed: Placed) -> list[str]:
         """Return the texts of refusals that go into the field: all but one that stands for the whole content (C12)."""
         if not blocks or any(block["type"] == "refusal" for block in _parts_of(placed.envelope)):
@@ -119,6 +133,8 @@ class ChatWriter:
             self.lose("C12", "merged", placed, "content", action="refusals became one")
         elif "raw" in blocks[0]:
             self.lose("C12", "moved", placed, "content", action="a refusal beside other parts went into its field")
+        for block in blocks:
+            self._tell_unsaid(block, placed)
         return [block["refusal"] for block in blocks]
 
     def _content(self, placed: Placed) -> Any:
@@ -145,7 +161,7 @@ class ChatWriter:
     def _part(self, block: Block, placed: Placed) -> dict[str, Any]:
         raw = native(block, placed.envelope, api=API)
         if isinstance(raw, dict) and self._is_native(raw) and (block["type"] != "text" or raw.get("type") == "text"):
-            return dict(raw)
+            return self._known(raw, placed)
         if block["type"] == "non_standard":
             return dict(block["value"])
         if block.get("annotations"):
@@ -154,7 +170,22 @@ class ChatWriter:
         extras = block.get("extras") or {}
         return {**_PARTS[block["type"]](block), **{key: extras[key] for key in self.host.part_keys if key in extras}}
 
+    def _known(self, raw: Mapping[str, Any], placed: Placed) -> dict[str, Any]:
+        """Return a part as it came, without keys that OpenAI's have not in what they hold; other hosts have more."""
+        kind = raw["type"]
+        shape = VALUES.get(kind) if "openai" in self.host.providers else None
+        if shape is None or not isinstance(raw[kind], Mapping) or raw[kind].keys() <= shape.keys:
+            return dict(raw)
+        self._tell_unknown(left_out(raw[kind], shape.keys), placed)
+        return {**raw, kind: dict(only_known(raw[kind], shape.keys))}
+
+    def _tell_unknown(self, keys: str, placed: Placed) -> None:
+        if keys:
+            self.lose("C12", "dropped", placed, "content", action=UNKNOWN_KEYS, detail=keys)
+
     def _tell_unsaid(self, block: Block, placed: Placed, *said: str) -> None:
+        if block["type"] == "refusal" and isinstance(raw := block.get("raw"), Mapping):
+            self._tell_unknown(left_out(raw, _NATIVE_KEYS["refusal"] | _OF_MESSAGES), placed)
         if left := unsaid(block, *said, *_said(block), *self.host.call_keys, *self.host.part_keys):
             self.lose("C12", "dropped", placed, "content", action=UNSAID, detail=left)
 

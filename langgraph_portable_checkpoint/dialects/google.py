@@ -37,7 +37,7 @@ from .lint.google import RULES, lint_contents
 from .models import narrow_media
 from .report import Placed, Report
 
-CALL_ID: Final = IdRule(pattern=re.compile(r"(?s).+"), max_length=10_000)
+CALL_ID: Final = IdRule(pattern=re.compile("[^\ud800-\udfff]+"), max_length=10_000)
 """Any id, but another for each call of a step: responses are matched by it (G8).
 
 langchain-google-genai matches a call with the first result of that id in the whole history."""
@@ -97,6 +97,7 @@ class Google:
             kind="downgraded",
             when="arguments that hold NaN, infinities, bytes or lone surrogates; a result that Gemini refuses",
         ),
+        DeclaredLoss(rule="G8", kind="dropped", when="the id of a response whose call has none, where others have ids"),
         DeclaredLoss(rule="G10", kind="synthesized", when="a call that no Gemini model signed"),
         DeclaredLoss(rule="G10", kind="downgraded", when='such a call under missing_signature="text"'),
         DeclaredLoss(
@@ -112,9 +113,15 @@ class Google:
         ),
         DeclaredLoss(rule="G2", kind="re-keyed", when="a content whose role is none"),
         DeclaredLoss(rule="G14", kind="downgraded", when="a part with a value that Gemini refuses: it is spelled anew"),
-        DeclaredLoss(rule="G4", kind="dropped", when="citations, and blocks that no part can say"),
+        DeclaredLoss(
+            rule="G4",
+            kind="dropped",
+            when="citations, and blocks that no part can say; keys beside the parts of a system instruction (import)",
+        ),
         DeclaredLoss(rule="G4", kind="unresolved", when="such a block in what the user or a tool said"),
-        DeclaredLoss(rule="G14", kind="dropped", when="what a part or call says beside its content"),
+        DeclaredLoss(
+            rule="G14", kind="dropped", when="what a part or call says beside its content; keys that parts have not"
+        ),
     )
 
     def target(self, options: ExportOptions) -> Target:

@@ -238,6 +238,7 @@ class Reader:
         parts = [{"text": part} if isinstance(part, str) else part for part in found or () if part]
         blocks = [block_of(part) for part in parts if isinstance(part, dict)]
         if blocks:
+            self._tell_beside(system)
             yield self._envelope("system", blocks)
 
     def _model(
@@ -262,6 +263,12 @@ class Reader:
         if facts.get("responseId"):
             envelope["origin"] = {**envelope["origin"], "response_id": str(facts["responseId"])}
         return envelope
+
+    def _tell_beside(self, system: Any) -> None:
+        """Tell what a system instruction says beside its parts, which no message has a place for."""
+        if isinstance(system, (dict, Mapping)) and "parts" in system and (rest := system.keys() - _CONTENT_KEYS):
+            action, detail = "left out what stands beside the parts", ", ".join(sorted(map(str, rest)))
+            self.report.add("G4", "dropped", action=action, path="system_instruction", detail=detail)
 
     def _user(self, content: Mapping[str, Any], parts: Sequence[Part], path: str) -> Iterator[MessageEnvelope]:
         """Yield one tool message per function response and one user message per run of other parts, in order."""

@@ -23,6 +23,7 @@ from .beside import MEDIA_PARTS, UNSAID, unsaid
 from .google_parts import (
     Part,
     answer_text,
+    camel,
     camel_keys,
     default_mime,
     is_made_id,
@@ -36,6 +37,7 @@ from .google_sources import SOURCES
 from .lint.google import PART_FIELDS, check_part
 from .media_parts import placeholder, unsupported
 from .models import model_family
+from .native_keys import UNKNOWN_KEYS, left_out
 from .native_parts import kind_of
 from .plain_values import plain_or_told
 from .reasoning import origin_of
@@ -72,10 +74,11 @@ class Writer:
         self.names: dict[str, str] = {}
         self.as_text: set[str] = set()
         """Ids of calls that were written as text, whose results must be too."""
+        self.contents: list[dict[str, Any]] = []
 
     def payload(self, conversation: Sequence[Placed]) -> dict[str, Any]:
         system: list[Part] = []
-        contents: list[dict[str, Any]] = []
+        contents = self.contents
         previous: Placed | None = None
         for placed in conversation:
             if placed.envelope["role"] == "system":
@@ -185,12 +188,22 @@ class Writer:
         signed = camel_keys(raw).get("thoughtSignature")
         if signed is not None and not is_signature(signed):
             return None
-        if (block["type"] in _READ_WHOLE and _is_known(raw)) or _is_sound(raw, placed):
-            return cast(Part, raw)
+        raw = self._known(cast(Part, raw), placed, path)
+        if block["type"] in _READ_WHOLE or _is_sound(raw, placed):
+            return raw
         if block["type"] != "non_standard":
             action = "a part that holds what Gemini refuses was spelled anew"
             self.report.add("G14", "downgraded", action=action, at=placed, path=path)
         return None
+
+    def _known(self, part: Part, placed: Placed, path: str) -> Part:
+        """Return a native part without the keys that a Part has not."""
+        if len(part) == 1 or camel_keys(part).keys() <= PART_FIELDS:
+            return part
+        found = {key: value for key, value in part.items() if camel(key) in PART_FIELDS}
+        left = left_out(part, found.keys())
+        self.report.add("G14", "dropped", action=UNKNOWN_KEYS, at=placed, path=path, detail=left)
+        return found
 
     def _may_sign(self, origin: Mapping[str, Any]) -> bool:
         """Tell whether this target reads opaque values of that origin: same platform and same model family (G10)."""
@@ -288,9 +301,10 @@ class Writer:
     def _answer(self, placed: Placed) -> list[Part]:
         envelope = placed.envelope
         part = self._raw_answer(envelope)
-        if part is not None and _is_answer(part, placed):
-            return [part]
         if part is not None:
+            part = self._matched(self._known(part, placed, "content"), placed)
+            if _is_answer(part, placed):
+                return [part]
             self.report.add("G8", "downgraded", action="a result that Gemini refuses was spelled anew", at=placed)
         kept = (envelope.get("extras") or {}).get(NAME)
         kept = kept if isinstance(kept, Mapping) else {}
@@ -311,6 +325,27 @@ class Writer:
         beside = kept.get("beside")
         return [{**beside, **part} if isinstance(beside, Mapping) and _is_sound({**beside, **part}, placed) else part]
 
+    def _matched(self, part: Part, placed: Placed) -> Part:
+        """Give a native result the name of its call, told as the name of any result, and no id that no call has."""
+        field = next(key for key, value in part.items() if camel(key) == "functionResponse" and value is not None)
+        answer, call_id = part[field], placed.envelope.get("tool_call_id") or ""
+        if not isinstance(answer, Mapping):
+            return part
+        name = self.names.get(call_id)
+        if name is not None and answer.get("name") != name:
+            answer = {**answer, "name": name}
+        if answer.get("id") is not None and is_made_id(call_id) and self._knows_ids() and answer["id"] != call_id:
+            action, detail = "left out the id of a response whose call has none", str(answer["id"])
+            self.report.add("G8", "dropped", action=action, at=placed, detail=detail)
+            answer = {key: value for key, value in answer.items() if key != "id"}
+        return part if answer is part[field] else {**part, field: answer}
+
+    def _knows_ids(self) -> bool:
+        """Tell whether a call of the last model content has an id: all responses to it are matched by ids then."""
+        called = next((content for content in reversed(self.contents) if content.get("role") == "model"), {"parts": ()})
+        calls = [camel_keys(part).get("functionCall") for part in called["parts"]]
+        return any(call.get("id") for call in calls if isinstance(call, Mapping))
+
     def _told(self, placed: Placed) -> tuple[str, list[Part]]:
         """What a result says, and its media; what stands in for media is said."""
         texts: list[str] = []
@@ -324,6 +359,8 @@ class Writer:
         return "\n".join(texts), media
 
     def _raw_answer(self, envelope: MessageEnvelope) -> Part | None:
+        if self.as_text and str(envelope.get("tool_call_id")) in self.as_text:
+            return None
         raw = envelope.get("raw_content")
         parts = raw.get("parts") if isinstance(raw, Mapping) and self._may_sign(envelope.get("origin") or {}) else None
         if not isinstance(parts, list) or len(parts) != 1 or not is_part(parts[0]):
@@ -338,11 +375,6 @@ _UNSUPPORTED: Final = MEDIA_PARTS | {"non_standard"}
 """Blocks that `on_unsupported_part` is about."""
 _READ_WHOLE: Final = ("text", "tool_call")
 """Blocks that were read of all that their part holds."""
-
-
-def _is_known(part: Part) -> bool:
-    """Tell whether nothing stands in a native part that a Part has not."""
-    return len(part) == 1 or camel_keys(part).keys() <= PART_FIELDS
 
 
 def _is_sound(part: Any, placed: Placed) -> bool:

@@ -91,7 +91,9 @@ class Mistral:
         Field(neutral="audio", native="input_audio chunk", note="from v7 on, where the profile or model says so"),
     )
     LOSSES: tuple[DeclaredLoss, ...] = (
-        DeclaredLoss(rule="M8", kind="dropped", when="citations, and what a part or call says beside its content"),
+        DeclaredLoss(
+            rule="M8", kind="dropped", when="citations, what a part or call says beside its content; unknown keys"
+        ),
     )
 
     def target(self, options: ExportOptions) -> Target:

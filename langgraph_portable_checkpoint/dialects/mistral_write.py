@@ -13,6 +13,7 @@ from .beside import UNSAID, detail_of, omits_content, unsaid
 from .links import CALL_TYPES
 from .media_parts import base64_of, data_url_of
 from .mistral_read import API, NAME
+from .native_keys import UNKNOWN_KEYS, left_out, only_known
 from .reasoning import origin_of
 from .report import LossKind, Placed, Report
 
@@ -83,6 +84,8 @@ class MistralWriter:
     def _chunk(self, block: Block, placed: Placed) -> dict[str, Any]:
         raw = _native(block, placed.envelope)
         if raw is not None:
+            if raw is not block["raw"] and (left := left_out(block["raw"], raw.keys())):
+                self.report.add("M8", "dropped", at=placed, path="content", action=UNKNOWN_KEYS, detail=left)
             return dict(raw)
         if block.get("annotations"):
             self.lose("dropped", placed, "content", action="citations have no place in messages that are sent")
@@ -128,7 +131,8 @@ def _native(block: Block, envelope: MessageEnvelope) -> Mapping[str, Any] | None
         return None
     kind = str(raw.get("type") or ("function" if "function" in raw else ""))
     unknown = raw.keys() if block["type"] == "non_standard" else frozenset[str]()
-    return raw if raw.keys() <= _NATIVE_KEYS.get(kind, unknown) else None
+    known = _NATIVE_KEYS.get(kind, unknown)
+    return only_known(raw, known) if kind == "thinking" or raw.keys() <= known else None
 
 
 def _is_call(raw: Mapping[str, Any]) -> bool:

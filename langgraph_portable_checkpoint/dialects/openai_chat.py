@@ -88,7 +88,11 @@ class OpenAIChat:
         DeclaredLoss(rule="C5", kind="dropped", when="a key of the source that the host does not know"),
         DeclaredLoss(rule="C9", kind="downgraded", when="arguments that hold bytes or other values unknown to JSON"),
         DeclaredLoss(rule="C10", kind="dropped", when="a speaker's name where the host knows none"),
-        DeclaredLoss(rule="C12", kind="dropped", when="citations, and what a part or call says beside its content"),
+        DeclaredLoss(
+            rule="C12",
+            kind="dropped",
+            when="citations, what a part or call says beside its content; keys that the API does not know",
+        ),
         DeclaredLoss(rule="C12", kind="merged", when="text parts where the host takes one text; several refusals"),
         DeclaredLoss(rule="C12", kind="moved", when="a refusal part beside other parts goes into the field refusal"),
         DeclaredLoss(rule="C13", kind="downgraded", when="role developer where the host knows system only"),

@@ -116,8 +116,16 @@ class OpenAIResponses:
         DeclaredLoss(rule="R7", kind="downgraded", when="a part of a message without its own id"),
         DeclaredLoss(rule="R7", kind="merged", when="text parts of a message without its own id"),
         DeclaredLoss(rule="R12", kind="synthesized", when="the detail of an image that came without one"),
-        DeclaredLoss(rule="R12", kind="dropped", when="what a part or call says beside its content"),
-        DeclaredLoss(rule="R12", kind="downgraded", when="a text longer than a request may hold; bytes in arguments"),
+        DeclaredLoss(
+            rule="R12",
+            kind="dropped",
+            when="what a part or call says beside its content; keys that the API does not know",
+        ),
+        DeclaredLoss(
+            rule="R12",
+            kind="downgraded",
+            when="a text longer than a request may hold; bytes in arguments; lone surrogates in keys beside content",
+        ),
     )
 
     def target(self, options: ExportOptions) -> Target:

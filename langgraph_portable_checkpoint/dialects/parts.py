@@ -92,11 +92,13 @@ class Parts:
         text = block.get("text")
         if type(text) is not str or not text or text.isspace():
             return False
-        return text.isascii() or not _LONE.search(text)
+        return (text.isascii() or not _LONE.search(text)) and not ("annotations" in block and _is_broken(block))
 
     def _call_stays(self, block: Block) -> bool:
         name, args = block.get("name"), block.get("args")
         if not name or self.names.assign(name) != name:
+            return False
+        if ("arguments" in block or "extras" in block) and _is_broken_call(block):
             return False
         if self.target.invalid_arguments:
             return True
@@ -130,10 +132,10 @@ class Parts:
     def text(self, block: Block, placed: Placed, path: str) -> list[Block]:
         """Drop a text without a visible character where the target refuses it; an empty one silently."""
         text = block.get("text") or ""
-        if not text.isascii() and _LONE.search(text):
+        if (not text.isascii() and _LONE.search(text)) or ("annotations" in block and _is_broken(block)):
             self.lose("broken_text", "downgraded", placed, path, action="lone surrogates became U+FFFD")
             self.replay.changes(block, placed.envelope)
-            block = without_raw(block, text=_LONE.sub("\ufffd", text))
+            block = cast(Block, mend_surrogates(block, []))
         if self.target.blank_text or (text and not text.isspace()):
             return [block]
         if text or block.get("annotations") or says_more(block):
@@ -267,14 +269,14 @@ class Parts:
 
     def _block(self, block: Block, placed: Placed, path: str) -> list[Block]:
         if self.target.own_parts and self._is_own_part(block, placed):
-            return [block]
+            return [self._in_utf8(block, placed, path, keeps_raw=True)]
         if block["type"] not in _MENDED_LATER:
             block = self._in_utf8(block, placed, path)
         if block["type"] in ANSWERS and placed.envelope["role"] != "assistant" and self.target.pairs:
             return self._unknown(f"{block['type']} in a message of role {placed.envelope['role']}", placed, path)
         return _FITS[block["type"]](self, block, placed, path) if block["type"] in _FITS else [block]
 
-    def _in_utf8(self, block: Block, placed: Placed, path: str) -> Block:
+    def _in_utf8(self, block: Block, placed: Placed, path: str, *, keeps_raw: bool = False) -> Block:
         """Return a block without lone surrogates, wherever they stand."""
         if is_everyday(block):
             return block
@@ -283,7 +285,7 @@ class Parts:
         if not repairs:
             return block
         self.lose("broken_text", "downgraded", placed, path, action="lone surrogates became U+FFFD")
-        return without_raw(mended) if block["type"] != "non_standard" else cast(Block, mended)
+        return cast(Block, mended) if keeps_raw or block["type"] == "non_standard" else without_raw(mended)
 
     def _told(self, text: str, what: str, kind: str, placed: Placed, path: str) -> list[Block]:
         self.replay.broken = True
@@ -332,6 +334,26 @@ _FITS: Final[Mapping[str, _Fit]] = {
     "non_standard": Parts.non_standard,
     **dict.fromkeys(MEDIA_PARTS, Parts.part),
 }
+
+
+def _is_broken(value: Any) -> bool:
+    """True for a value that holds a lone surrogate."""
+    if is_everyday(value):
+        return False
+    repairs: list[str] = []
+    mend_surrogates(value, repairs)
+    return bool(repairs)
+
+
+def _is_broken_call(block: Block) -> bool:
+    """True for a call that holds a lone surrogate in what goes along as it came: its text, or its native item."""
+    text, extras = block.get("arguments"), block.get("extras")
+    if type(text) is str and not text.isascii() and _LONE.search(text):
+        return True
+    if not isinstance(extras, Mapping):
+        return False
+    free = "item" in extras or "block_type" in extras
+    return _is_broken(extras) or (free and _is_broken(block.get("args")))
 
 
 def _is_typed(value: Any) -> bool:

@@ -19,6 +19,7 @@ from .beside import keep_beside
 from .problems import Problems
 from .reasoning import open_texts
 from .responses_items import API, CALLS, HOSTED, NAME, OUTPUTS, USER_ITEMS, call_id_of
+from .responses_keys import NATIVE_KEYS
 
 _ROLES: Final[Mapping[str, Role]] = {
     "user": "user",
@@ -91,7 +92,7 @@ class ItemReader:
         for block in content:
             if isinstance(head.get("id"), str):
                 block["id"] = head["id"]
-            block["extras"] = {"item": head}
+            block["extras"] = {**block.get("extras", {}), "item": head}
         run.extend(content)
 
     def _output(self, item: Mapping[str, Any], path: str) -> None:
@@ -203,10 +204,14 @@ def _reasoning(item: Mapping[str, Any]) -> Block:
     return block
 
 
+_CALL_KEYS: Final = frozenset({"type", "id", "call_id", "name", "arguments", "index"})
+"""Keys of a function's call that have a place of their own; `index` says where it stood in a stream."""
+
+
 def _call(kind: str, item: Mapping[str, Any]) -> Block:
     if kind == "function_call":
         block = read_call(item.get("arguments"), call_id=item.get("call_id"), name=item.get("name"))
-        extras = {"item_id": item.get("id"), "status": item.get("status"), "namespace": item.get("namespace")}
+        extras = {"item_id": item.get("id")} | {key: value for key, value in item.items() if key not in _CALL_KEYS}
         extras = {key: value for key, value in extras.items() if value is not None}
         if extras:
             block["extras"] = extras
@@ -215,12 +220,13 @@ def _call(kind: str, item: Mapping[str, Any]) -> Block:
     asked = {"__arg1": item.get("input")} if kind == "custom_tool_call" else item.get(call.args)
     left = ("call_id", "input") if kind == "custom_tool_call" else ("call_id",)
     head = {key: value for key, value in item.items() if key not in left}
+    unknown = {key: head[key] for key in head.keys() - NATIVE_KEYS[kind] if head[key] is not None and key != "status"}
     return {
         "type": "tool_call",
         "id": call_id_of(item),
         "name": call.name or item.get("name"),
         "args": asked if isinstance(asked, dict) else {"value": asked},
-        "extras": {"item": head, "item_id": item.get("id")},
+        "extras": {**unknown, "item": head, "item_id": item.get("id")},
     }
 
 

@@ -17,49 +17,22 @@ from .links import CALL_TYPES
 from .media_parts import data_url_of
 from .reasoning import open_texts
 from .responses_items import CALLS
-
-NATIVE_KEYS: Final[Mapping[str, frozenset[str]]] = {
-    "input_text": frozenset({"type", "text", "prompt_cache_breakpoint"}),
-    "output_text": frozenset({"type", "text", "annotations", "logprobs"}),
-    "refusal": frozenset({"type", "refusal"}),
-    "input_image": frozenset({"type", "image_url", "file_id", "detail", "prompt_cache_breakpoint"}),
-    "input_file": frozenset(
-        {"type", "file_data", "file_id", "file_url", "filename", "detail", "prompt_cache_breakpoint"}
-    ),
-    "reasoning": frozenset({"type", "id", "summary", "content", "encrypted_content", "status"}),
-    "function_call": frozenset({"type", "id", "call_id", "name", "arguments", "status", "caller", "namespace"}),
-    "custom_tool_call": frozenset({"type", "id", "call_id", "name", "input", "caller", "namespace"}),
-}
-"""Keys of native parts and items; a raw block with others (a stream's index, LangChain's own keys) is spelled anew."""
-
-
-def native_form(block: Block) -> Mapping[str, Any] | None:
-    """Return a block's raw form if it is a part or item as the API spells it."""
-    raw = block.get("raw")
-    if not isinstance(raw, dict) or not isinstance(raw.get("type"), str):
-        return None
-    if raw["type"] == "function_call" and not (
-        isinstance(raw.get("arguments"), str) and isinstance(raw.get("name"), str)
-    ):
-        return None
-    if raw["type"] == "custom_tool_call":
-        raw = {key: value for key, value in raw.items() if key != "status"}
-    return raw if raw.keys() <= NATIVE_KEYS.get(raw["type"], raw.keys()) else None
+from .responses_keys import NATIVE_KEYS, known_item, output_form
 
 
 def output_part(block: Block) -> dict[str, Any]:
-    raw = native_form(block)
-    if raw is not None and raw["type"] in ("output_text", "refusal"):
-        return dict(raw)
+    """Spell a part of an output message anew."""
     if block["type"] == "non_standard":
-        return dict(block["value"])
+        return dict(known_item(block["value"]))
     if block["type"] == "refusal":
         return {"type": "refusal", "refusal": block["refusal"]}
     return {"type": "output_text", "text": block["text"], "annotations": list(filter(is_whole, notes_of([block])))}
 
 
 def notes_of(blocks: Sequence[Block]) -> Iterator[Any]:
-    return (annotation(note) for block in blocks if "raw" not in block for note in block.get("annotations") or ())
+    """Spell the citations of texts that do not go back as they came."""
+    cited = [block for block in blocks if block.get("annotations") and output_form(block) is None]
+    return (annotation(note) for block in cited for note in block["annotations"])
 
 
 def is_whole(note: Any) -> bool:

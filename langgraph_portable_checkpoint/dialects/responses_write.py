@@ -13,17 +13,19 @@ from .arguments import NotJsonError, plain_arguments
 from .base import IdRule, is_foreign, plain_text, text_and_calls
 from .beside import UNSAID, unsaid
 from .ids import digest_id
+from .jsonl import mend_surrogates
 from .lint.openai_responses import MAX_TEXT, leads_to
+from .native_keys import UNKNOWN_KEYS
+from .plain_values import is_everyday
 from .reasoning import origin_of
 from .report import LossKind, Placed, Report
 from .responses_items import API, CALLS, HOSTED, NAME, NEED_ID, NULLS, USER_ITEMS, WITHHELD
+from .responses_keys import NATIVE_KEYS, known_item, native_form, output_form, unknown_of
 from .responses_spell import (
-    NATIVE_KEYS,
     PARTS,
     call_item,
     hints_of,
     is_whole,
-    native_form,
     notes_of,
     output_part,
     reasoning_item,
@@ -38,6 +40,8 @@ _ID_RULES: Final[Mapping[str, str]] = {
 }
 _NAMED: Final = ("item_reference", "local_shell_call_output")
 """Items whose id names another item."""
+_SAYS_NOTHING: Final = frozenset({"type", "role"})
+"""Keys of an item that says no more than what it is."""
 _CLIENT_KEYS: Final = frozenset({"type", "role", "status", "instructions"})
 
 
@@ -107,7 +111,7 @@ class ResponsesWriter:
             self.instructions = "".join(block.get("text", "") for block in envelope["content"])
             return
         for block in filter(_stands_alone, envelope["content"]):
-            yield dict(block["value"])
+            yield self._known(block["value"], placed)
         content = self._content([block for block in envelope["content"] if not _stands_alone(block)], placed)
         if content != []:
             yield {**self._head(placed), "role": _role(envelope), "content": content}
@@ -125,8 +129,8 @@ class ResponsesWriter:
         """Spell a result in the item type that belongs to its call."""
         envelope = placed.envelope
         call_id = envelope.get("tool_call_id")
-        kept = self._answer_item(envelope)
         wanted = CALLS[self._call_types.get(call_id, "function_call")].output
+        kept = self._known(self._answer_item(envelope), placed)
         key = "id" if wanted == "local_shell_call_output" else "call_id"
         if kept.get("type") == wanted and "output" in kept:
             yield {**kept, key: call_id}
@@ -164,14 +168,15 @@ class ResponsesWriter:
     def _item(self, block: Block, placed: Placed) -> dict[str, Any] | None:
         kind = block["type"]
         own = self._is_own(block, placed.envelope) and not self._lacks_output(block, placed)
-        raw = native_form(block) if own else None
+        raw = self._native(block) if own else None
         if raw is not None and raw["type"] in HOSTED and raw["type"] in NEED_ID and not raw.get("id"):
             self.lose("R5", "dropped", placed, action="an item without the id that it needs was left out")
             return None
         if raw is not None and (kind != "server_tool_call" or raw["type"] in HOSTED):
+            self._tell_unknown(block["raw"], raw, placed)
             item = self._whole(raw, placed)
         elif kind == "non_standard":
-            return dict(block["value"])
+            return self._known(block["value"], placed)
         elif kind == "reasoning":
             item = reasoning_item(block)
         elif kind in ("tool_call", "invalid_tool_call"):
@@ -184,6 +189,12 @@ class ResponsesWriter:
             self._call_types[block.get("id")] = item["type"]
         return item
 
+    def _native(self, block: Block) -> Mapping[str, Any] | None:
+        """Return the item that a block goes back as; hosted ones of other hosts have keys that OpenAI's have not."""
+        raw = native_form(block)
+        others = raw is not None and raw["type"] in HOSTED and self.providers != {"openai"}
+        return block["raw"] if others else raw
+
     def _whole(self, raw: Mapping[str, Any], placed: Placed) -> dict[str, Any]:
         """Return an item with the keys that it must have, and without what the API does not take back."""
         left = WITHHELD.get(raw["type"])
@@ -191,6 +202,24 @@ class ResponsesWriter:
             return {**raw, **{key: None for key in NULLS.get(raw["type"], ()) if key not in raw}}
         self.lose("R12", "dropped", placed, action="what the API does not take back was left out", detail=left)
         return {key: value for key, value in raw.items() if key != left}
+
+    def _known(self, item: Mapping[str, Any], placed: Placed, *, kind: str | None = None) -> dict[str, Any]:
+        """Return an item or part without the keys that its type has not, which are told (R12)."""
+        if item.keys() <= _SAYS_NOTHING:
+            return dict(item)
+        sent = known_item(item, kind)
+        self._tell_unknown(item, sent, placed)
+        if is_everyday(sent):
+            return dict(sent)
+        repairs: list[str] = []
+        mended: dict[str, Any] = mend_surrogates(sent, repairs)
+        if repairs:
+            self.lose("R12", "downgraded", placed, action="lone surrogates became U+FFFD")
+        return mended
+
+    def _tell_unknown(self, native: Any, sent: Mapping[str, Any] | None, placed: Placed) -> None:
+        if left := unknown_of(native, sent):
+            self.lose("R12", "dropped", placed, action=UNKNOWN_KEYS, detail=left)
 
     def _asked(self, block: Block, placed: Placed, *, own: bool) -> dict[str, Any]:
         self._tell_unsaid(block, placed)
@@ -227,7 +256,7 @@ class ResponsesWriter:
         if self._is_own(blocks[0], placed.envelope) and str(item_id).startswith("msg_"):
             head = head or {"type": "message", "role": "assistant", "status": "completed"}
             head |= {"phase": extras["phase"]} if extras.get("phase") else {}
-            yield {**head, "id": item_id, "content": [output_part(block) for block in blocks]}
+            yield {**head, "id": item_id, "content": [self._output_part(block, placed) for block in blocks]}
             if not all(map(is_whole, notes_of(blocks))):
                 self.lose("R7", "dropped", placed, action="citations that lack what the API demands were left out")
             return
@@ -248,10 +277,21 @@ class ResponsesWriter:
         kept = {key: head[key] for key in ("type",) if key in head}
         yield {**kept, "role": "assistant", "content": text} | ({"phase": phase} if phase else {})
 
+    def _output_part(self, block: Block, placed: Placed) -> dict[str, Any]:
+        """Spell a part of an output message: as it came where it is one."""
+        raw = output_form(block)
+        if raw is not None:
+            self._tell_unknown(block["raw"], raw, placed)
+            return dict(raw)
+        if block["type"] == "non_standard":
+            return self._known(block["value"], placed)
+        self._tell_unsaid(block, placed, "phase")
+        return output_part(block)
+
     def _head_of(self, item: Mapping[str, Any] | None, placed: Placed) -> dict[str, Any]:
         """Return what is known of an output message; nothing where it is none of a model's."""
         if not item or item.get("role") == "assistant":
-            return dict(item or {})
+            return self._known(item or {}, placed, kind="message")
         self.lose("R7", "dropped", placed, action="what is said of an output message that is no model's was left out")
         return {}
 
@@ -271,19 +311,21 @@ class ResponsesWriter:
         own = self._is_own(block, placed.envelope)
         if left := unsaid(block, *said, *said_of(block), *(NATIVE_KEYS["function_call"] if own else ()), items=own):
             self.lose("R12", "dropped", placed, action=UNSAID, detail=left)
+        if own and block["type"] == "refusal":
+            self._tell_unknown(block.get("raw"), None, placed)
 
-    def _raw_part(self, block: Block, envelope: MessageEnvelope) -> dict[str, Any] | None:
+    def _raw_part(self, block: Block, envelope: MessageEnvelope) -> Mapping[str, Any] | None:
         raw = native_form(block) if origin_of(block, envelope).get("api") == API else None
-        return dict(raw) if raw is not None and str(raw["type"]).startswith("input_") else None
+        return raw if raw is not None and str(raw["type"]).startswith("input_") else None
 
     def _part(self, block: Block, placed: Placed) -> dict[str, Any]:
-        raw = block["value"] if block["type"] == "non_standard" else self._raw_part(block, placed.envelope)
+        raw = known_item(block["value"]) if block["type"] == "non_standard" else self._raw_part(block, placed.envelope)
         if raw is None:
             self._tell_unsaid(block, placed)
-        if raw is None:
             return {**PARTS[block["type"]](block), **hints_of(block)}
+        self._tell_unknown(block.get("value", block.get("raw")), raw, placed)
         if raw.get("type") != "input_image" or "detail" in raw or placed.envelope["role"] == "tool":
-            return raw
+            return dict(raw)
         self.lose("R12", "synthesized", placed, action="an image got the detail that it must have", detail="auto")
         return {**raw, "detail": "auto"}
 

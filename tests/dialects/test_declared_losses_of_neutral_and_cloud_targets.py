@@ -25,6 +25,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "langchain": [{}],
 }
 PDF = {"type": "file", "mime_type": "application/pdf", "data": b"%PDF", "filename": "a_b.pdf"}
+ANSWER = {"name": "search", "id": "zz", "response": {"output": "r"}}
 BROKEN_IMAGE = {"type": "image", "mime_type": "image/png", "base64": "%%%"}
 NEW_PART = {"type": "non_standard", "value": {"newPart": {}}, "raw": {"newPart": {}}}
 CITED = text("as it says", annotations=[{"type": "citation", "url": "https://example.com"}])
@@ -53,6 +54,14 @@ EXPORTS: dict[tuple[str, str, str], Case] = {
     ("google", "G14", "dropped"): Case((user(PDF),)),
     ("google", "G8", "downgraded"): Case(
         (user("hi"), assistant({**call("c1"), "args": {"x": float("nan")}}), result("c1"))
+    ),
+    ("google", "G8", "dropped"): Case(
+        (
+            user("hi"),
+            assistant(call("c1"), call("gemini_1_1"), origin=GEMINI_2),
+            result("c1"),
+            result("gemini_1_1", origin=GEMINI_2, raw_content={"parts": [{"functionResponse": ANSWER}]}),
+        )
     ),
     ("google", "G2", "re-keyed"): Case(
         (user("hi"), message("assistant", text("ok"), origin=GEMINI_2, raw_content={"role": 5, "parts": []}))

@@ -408,7 +408,7 @@ def test_an_export_leaves_marks_out_that_the_provider_does_not_know() -> None:
 def test_an_export_leaves_keys_out_that_no_part_has() -> None:
     payload, told = spelled(said({"text": "q", "zq": 1}), "google")
     assert payload["contents"][0]["parts"] == [{"text": "q"}]
-    assert ("G14", "downgraded") in told
+    assert ("G14", "dropped") in told
 
 
 @pytest.mark.parametrize("uri", ["s3://B/a.png", "s3://abc/d.png"])

@@ -89,7 +89,7 @@ PARTS: Final[Mapping[str, Shape]] = {
     "input_audio": shape("type! input_audio! prompt_cache_breakpoint"),
     "file": shape("type! file! prompt_cache_breakpoint"),
 }
-_VALUES: Final[Mapping[str, Shape]] = {
+VALUES: Final[Mapping[str, Shape]] = {
     "image_url": shape("url! detail", url=str, detail=words("auto low high original")),
     "input_audio": shape("data! format!", data=str, format=words("wav mp3")),
     "file": shape("file_data file_id filename", file_data=str, file_id=str, filename=str),
@@ -231,7 +231,7 @@ def _part(message: _Message, part: Mapping[str, Any], path: str) -> Iterator[Fin
     elsewhere = not message.is_openai
     for key, wrong in PARTS[kind].misfits(part, open_keys=elsewhere) if kind in PARTS else ():
         yield message.breaks("C5", f"{kind}: {wrong}", f"{path}{key}")
-    value, known = part.get(kind), _VALUES.get(kind)
+    value, known = part.get(kind), VALUES.get(kind)
     if known is None or kind not in part:
         return
     for key, wrong in known.misfits(value, open_keys=elsewhere):
