@@ -34,7 +34,8 @@ def main() -> None:
     builder.add_edge(START, "model")
     with PortableRedisSaver.embedded(arguments.data) as saver:
         graph = builder.compile(checkpointer=saver)
-        messages = [*seeded_messages(), HumanMessage(arguments.question)]
+        seed = [] if saver.thread_info(arguments.thread) else seeded_messages()
+        messages = [*seed, HumanMessage(arguments.question)]
         state = graph.invoke({"messages": messages}, {"configurable": {"thread_id": arguments.thread}})
         print(f"{len(state['messages'])} messages; the last one: {state['messages'][-1].content}")
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
 from .dialects.integrations import BY_WORD, host_profile, integration_of
 from .dialects.report import Loss
@@ -145,7 +145,10 @@ _NOT_THINKING: Final = Loss(
 
 
 class PortableHistoryMiddleware(AgentMiddleware[Any, Any]):
-    """Makes each request's messages fit for the model that is asked.
+    """Makes each request's messages, and its system prompt, fit for the model that is asked.
+
+    List it last, behind whatever chooses the model or changes the messages: what stands before it (a fallback, a
+    summary, a call that a human edited) is then adapted too, and for the model that is really asked.
 
     Args:
         to: Name of the dialect; by default the one that the request's model speaks.
@@ -169,12 +172,18 @@ class PortableHistoryMiddleware(AgentMiddleware[Any, Any]):
     def _adapted(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         named = (self._to, self._options.get("profile")) if self._to else dialect_of(request.model, request.tools)
         options = {"model": told_model(request.model), **self._options, "profile": named[1]}
-        adapted = adapt_messages(request.messages, named[0], **options)
+        prompt = [] if request.system_message is None else [request.system_message]
+        adapted = adapt_messages([*prompt, *request.messages], named[0], **options)
         calm = without_thinking(request) if thoughtless(adapted.messages) else {}
-        report = (*adapted.report, replace(_NOT_THINKING, target=named[0])) if calm else adapted.report
+        report = _placed_behind(len(prompt), adapted.report)
+        report = (*report, replace(_NOT_THINKING, target=named[0])) if calm else report
         if report:
             self._on_loss(report)
-        return request.override(**calm, messages=adapted.messages)  # type: ignore[arg-type]  # messages are messages
+        messages: list[Any] = adapted.messages
+        if prompt:
+            prompt = [message for message in messages[:1] if isinstance(message, SystemMessage)]
+            calm |= {"system_message": prompt[0] if prompt else None}
+        return request.override(**calm, messages=messages[len(prompt) :])
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -187,6 +196,13 @@ class PortableHistoryMiddleware(AgentMiddleware[Any, Any]):
     ) -> ModelResponse[Any]:
         """Adapt the request, then ask the model."""
         return await handler(self._adapted(request))
+
+
+def _placed_behind(prompts: int, report: tuple[Loss, ...]) -> tuple[Loss, ...]:
+    """Count the messages of losses without the request's own system prompt, which no message of the thread is."""
+    if not prompts:
+        return report
+    return tuple(replace(loss, message=loss.message - 1 if loss.message else None) for loss in report)
 
 
 def _logged(report: tuple[Loss, ...]) -> None:

@@ -14,7 +14,7 @@ from langchain_anthropic import ChatAnthropic
 from langchain_aws import ChatBedrock, ChatBedrockConverse
 from langchain_aws.chat_models.bedrock_converse import _messages_to_bedrock
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_google_genai import ChatGoogleGenerativeAI
 from langchain_openai import ChatOpenAI
@@ -23,7 +23,7 @@ from pydantic import PrivateAttr
 pytest.importorskip("langchain.agents.middleware", reason="the package langchain is not installed")
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import ModelRequest
+from langchain.agents.middleware import ModelFallbackMiddleware, ModelRequest
 from langchain.chat_models.base import _BUILTIN_PROVIDERS, init_chat_model
 
 from langgraph_portable_checkpoint import export_messages, import_messages, middleware
@@ -235,6 +235,57 @@ def test_what_claude_signed_on_another_platform_stays_behind() -> None:
             thinks = [part["type"] for part in export.payload["messages"][1]["content"] if isinstance(part, dict)]
             assert ("thinking" in thinks) is (asked == profile), (word, asked)
             assert export.lossless is (asked == profile)
+
+
+class Prompted(Scripted):
+    """Is asked by create_agent with whatever tools."""
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self
+
+
+@pytest.mark.parametrize("provider", ["openai", "mistralai", "groq"])
+def test_the_system_prompt_of_a_request_is_adapted_too(provider: str) -> None:
+    mark = {"type": "ephemeral"}
+    prompt = SystemMessage([{"type": "text", "text": "Be brief.", "cache_control": mark}])
+    losses: list[Any] = []
+    model = Prompted(provider=provider, name_="m")
+    agent = create_agent(model, system_prompt=prompt, middleware=[PortableHistoryMiddleware(on_loss=losses.extend)])
+    asked: Any = {
+        "messages": [HumanMessage("hi"), HumanMessage([{"type": "text", "text": "x", "cache_control": mark}])]
+    }
+    agent.invoke(asked)
+    ((first, *others),) = model._asked
+    assert isinstance(first, SystemMessage)
+    assert first.text == "Be brief."
+    assert "cache_control" not in str(first.content)
+    assert [message.text for message in others] == ["hi", "x"]
+    assert [loss.message for loss in losses if "cache_hint" in f"{loss.detail}{loss.path}"] == [None, 1]
+
+
+def test_claude_keeps_the_marks_of_its_system_prompt() -> None:
+    prompt = SystemMessage([{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}])
+    model = Prompted(provider="anthropic", name_="claude-sonnet-4-5")
+    agent = create_agent(model, system_prompt=prompt, middleware=[PortableHistoryMiddleware()])
+    agent.invoke({"messages": [HumanMessage("hi")]})
+    assert model._asked[0][0].content == prompt.content
+
+
+def test_a_fallback_before_the_middleware_is_adapted_for_the_model_that_is_asked() -> None:
+    class Down(Scripted):
+        def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+            raise RuntimeError("overloaded")
+
+    gemini = {"model_provider": "google_genai", "model_name": "gemini-3-pro-preview"}
+    call = {"name": "w", "args": {}, "id": "fc-1"}
+    said = AIMessage([{"type": "thinking", "thinking": "hm"}], tool_calls=[call], response_metadata=gemini)
+    spare = Scripted(provider="anthropic", name_="claude-sonnet-4-5")
+    agent = create_agent(
+        Down(provider="google_genai", name_="gemini-3-pro-preview"),
+        middleware=[ModelFallbackMiddleware(spare), PortableHistoryMiddleware()],
+    )
+    agent.invoke({"messages": [HumanMessage("q"), said, ToolMessage("sunny", tool_call_id="fc-1")]})
+    assert "thinking" not in str(spare._asked[0])
 
 
 def test_unknown_provider_is_named_with_what_to_do() -> None:

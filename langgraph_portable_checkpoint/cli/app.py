@@ -123,7 +123,11 @@ def _words_of(error: Exception) -> str:
 
 
 def _settle_streams() -> None:
-    """Make no character fail: what a stream cannot spell is escaped."""
+    """Make no character fail: what a stream cannot spell is escaped. A closed stream refuses what is written to it."""
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

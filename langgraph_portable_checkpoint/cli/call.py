@@ -124,10 +124,14 @@ class Call:
             return any(self._given.get(name) for name in ("redis_url", "data"))
         return True
 
-    def saver(self) -> PortableRedisSaver:
-        """Return the saver, opened at the first call and closed at the end of the command."""
+    def saver(self, *, makes: bool = False) -> PortableRedisSaver:
+        """Return the saver, opened at the first call and closed at the end of the command.
+
+        Args:
+            makes: Whether the command makes threads, and so the folder of an embedded server.
+        """
         if self._saver is None:
-            self._saver = self._opened.enter_context(self.settings().open())
+            self._saver = self._opened.enter_context(self.settings().open(makes=makes))
         return self._saver
 
     def until_end(self, opened: AbstractContextManager[T]) -> T:

@@ -38,7 +38,7 @@ def import_(
     imported = import_messages(payload, from_, profile=profile)
     tell_losses(imported.report, call.output, report=report, strict=strict)
     import_thread(
-        call.saver(),
+        call.saver(makes=True),
         thread_id,
         payload,
         imported.dialect,

@@ -58,7 +58,7 @@ def migrate(
     named = {"prefix": from_prefix, "media_store": None if from_media is None else Path(from_media).expanduser()}
     options = {name: value for name, value in named.items() if value is not None}
     opened = call.until_end(open_saver(source, create=False, **options))
-    to = call.saver() if target is None else call.until_end(open_saver(target, **call.saver_options()))
+    to = call.saver(makes=True) if target is None else call.until_end(open_saver(target, **call.saver_options()))
     settle_memory()
     with call.output.progress("threads") as progress:
         report = copy_threads(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from . import exits
 from .call import MOVING, Call, DryRun, Yes, command
+
+if TYPE_CHECKING:
+    from ..saver import PortableRedisSaver
 
 COLUMNS: Final = ("thread_id", "kind", "detail", "done")
 
@@ -34,6 +38,7 @@ def repair(
         for action in mend(saver, thread_ids or None, dry_run=True):
             planned.append(action)
             progress.advance()
+    _check_known(saver, {*(thread_ids or ())} - {action.thread_id for action in planned})
     hopeless = [action for action in planned if action.kind == "cannot mend"]
     todo = len(planned) - len(hopeless)
     found = planned
@@ -44,3 +49,12 @@ def repair(
     done = sum(action.done for action in found)
     call.output.say(f"{todo} things to mend" if dry_run else f"{done} things mended")
     return exits.FINDINGS if hopeless else exits.DONE
+
+
+def _check_known(saver: PortableRedisSaver, thread_ids: Iterable[str]) -> None:
+    """Refuse ids of threads that are not there, and of which nothing is left that could be mended."""
+    from ..errors import ThreadNotFoundError
+
+    for thread_id in thread_ids:
+        if saver.thread_info(thread_id) is None:
+            raise ThreadNotFoundError(f"there is no thread {thread_id!r} here. Check the id and the server.")

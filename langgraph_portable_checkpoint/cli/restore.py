@@ -33,7 +33,7 @@ def restore(
     if file == STANDARD:
         raise UsageError("a restore reads its file twice, so it cannot come through a pipe. Write it to a file first.")
     with call.output.progress("threads") as progress:
-        report = read(call.saver(), file, on_existing=policy, progress=counting(progress))
+        report = read(call.saver(makes=True), file, on_existing=policy, progress=counting(progress))
     counts = f"{report.restored} threads with {report.checkpoints} checkpoints"
     call.output.say(f"restored {counts}; {report.unchanged} were there already, {report.skipped} skipped")
     if report.media_mended:

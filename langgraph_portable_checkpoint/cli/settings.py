@@ -50,17 +50,23 @@ class Settings:
     encrypted: bool = False
     """Whether threads are encrypted, with the key in LANGGRAPH_AES_KEY."""
 
-    def open(self) -> PortableRedisSaver:
+    def open(self, *, makes: bool = True) -> PortableRedisSaver:
         """Open the saver that these settings name.
 
+        Args:
+            makes: Whether to make the folder of an embedded server.
+
         Raises:
-            UsageError: no server or two are named, the URL is none, or a key is missing.
+            UsageError: no server or two are named, the URL is none, a key is missing, or the folder is.
         """
         from ..saver import PortableRedisSaver
 
         options = self.options()
         if self.data is not None:
-            return PortableRedisSaver.embedded(Path(self.data).expanduser(), **options)
+            folder = Path(self.data).expanduser()
+            if not makes and not folder.exists():
+                raise UsageError(f"there is no folder {folder}, so no threads either. Check --data.")
+            return PortableRedisSaver.embedded(folder, **options)
         assert self.redis_url is not None
         try:
             return PortableRedisSaver.from_url(self.redis_url, cluster=self.cluster, **options)

@@ -38,7 +38,7 @@ def show(
     info = saver.thread_info(thread_id)
     if info is None:
         raise ThreadNotFoundError(f"there is no thread {thread_id!r} here. Check the id, the prefix and the server.")
-    turns = _turns(saver, thread_id, turn=turn, last=last, checkpoint=checkpoint, ns=ns)
+    turns = turns_of(saver, thread_id, turn=turn, last=last, checkpoint=checkpoint, ns=ns)
     if raw or call.output.json:
         for one in turns:
             call.output.write_json(as_json(one) if raw else _summary(one))
@@ -49,17 +49,30 @@ def show(
         _write_turn(call.output, one, full=turn is not None)
 
 
-def _turns(
-    saver: PortableRedisSaver, thread_id: str, *, turn: int | None, last: int | None, checkpoint: str | None, ns: str
+def turns_of(
+    saver: PortableRedisSaver,
+    thread_id: str,
+    *,
+    turn: int | None = None,
+    last: int | None = None,
+    checkpoint: str | None = None,
+    ns: str = "",
+    media: bool = False,
 ) -> Iterator[Turn]:
+    """Return turns of a thread.
+
+    Raises:
+        ThreadNotFoundError: it has no such turn, checkpoint or namespace.
+    """
     start, stop = (0, None) if last is None else (-last, None)
     if turn is not None:
         start, stop = turn, turn + 1 if turn != -1 else None
-    found = saver.turns(thread_id, start=start, stop=stop, media=False, checkpoint_id=checkpoint, checkpoint_ns=ns)
+    found = saver.turns(thread_id, start=start, stop=stop, media=media, checkpoint_id=checkpoint, checkpoint_ns=ns)
     first = next(found, None)
-    if first is None and (turn is not None or checkpoint is not None):
-        wanted = f"turn {turn}" if turn is not None else f"checkpoint {checkpoint!r}"
-        raise ThreadNotFoundError(f"thread {thread_id!r} has no {wanted}.")
+    wanted = (f"turn {turn}", turn), (f"checkpoint {checkpoint!r}", checkpoint), (f"namespace {ns!r}", ns or None)
+    missing = next((words for words, asked in wanted if asked is not None), None)
+    if first is None and missing is not None:
+        raise ThreadNotFoundError(f"thread {thread_id!r} has no {missing}.")
     return found if first is None else chain([first], found)
 
 

@@ -14,7 +14,7 @@ from .call import THREADS, Call, ThreadId, command
 from .files import write_text
 from .histories import OutFile
 from .output import dump_json
-from .show import text_of_message
+from .show import text_of_message, turns_of
 from .threads import row_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def view(
     info = saver.thread_info(thread_id)
     if info is None:
         raise ThreadNotFoundError(f"there is no thread {thread_id!r} here. Check the id, the prefix and the server.")
-    turns = saver.turns(thread_id, checkpoint_id=checkpoint, media=images)
+    turns = turns_of(saver, thread_id, checkpoint=checkpoint, media=images)
     write_text(output, page(row_of(info), map(_turn, turns)), call.output)
     if output is not None:
         call.output.say(f"wrote {output}")
@@ -56,7 +56,8 @@ def page(thread: dict[str, Any], turns: Iterator[dict[str, Any]]) -> str:
 
 
 def _turn(turn: Turn) -> dict[str, Any]:
-    return {"record": turn.record, "messages": [_message(message) for message in turn.messages]}
+    tokens = turn.record["usage"].get("total_tokens")
+    return {"record": turn.record, "tokens": tokens, "messages": [_message(message) for message in turn.messages]}
 
 
 def _message(message: MessageEnvelope) -> dict[str, Any]:

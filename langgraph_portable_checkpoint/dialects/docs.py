@@ -162,6 +162,9 @@ def _integrations() -> Iterator[str]:
     yield from _table(("provider words", "dialect", "profile"), rows)
     yield "\nModels of langchain-openai that ask the Responses API speak `openai-responses`; `ChatBedrock` speaks the"
     yield "wire of the model that it invokes; a `ChatOpenAI` with another `base_url` speaks that host's."
+    yield "\nList the middleware last, behind whatever chooses the model or changes the messages"
+    yield "(`ModelFallbackMiddleware`, summaries, context editing): in another place it adapts for a model that is not"
+    yield "asked in the end. The request's own system prompt is adapted too; losses in it name no message."
     yield "\nThe whole history goes with each request, so `use_previous_response_id` has no effect behind the"
     yield "middleware. A Claude that is told to think with a budget does not think while a turn goes on that another"
     yield "model began (A12)."

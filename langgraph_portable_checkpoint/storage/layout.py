@@ -16,7 +16,7 @@ they live in one slot of a cluster and one script can touch them all. No key is 
 | `{prefix}:1:{t:ID}:runs` | set | 16-byte digests of the run ids seen |
 | `{prefix}:1:{t:ID}:gone` | string with a TTL | tombstone: the highest checkpoint id at the delete or overwriting |
 | `{prefix}:1:{t:ID}:lease` | string with a TTL | holder and fencing token of `exclusive_turn` |
-| `{prefix}:1:{t:ID}:new:` and each of these | with a TTL | a thread that is to take the place of this one |
+| `{prefix}:1:{t:ID}:new:NONCE:` and each of these | with a TTL | a thread that is to take the place of this one |
 | `{prefix}:1:{r:N}:threads` | zset | registry shard N (0 to 63): thread ids, scored by expiry (ms) or +inf |
 | `{prefix}:1:{r:N}:runs` | zset, all scores 0 | run shard N: run digest, then the thread id |
 
@@ -108,8 +108,8 @@ class Layout:
     """Spells keys under one prefix."""
 
     prefix: str
-    staging: bool = False
-    """Whether to spell the keys under which a thread waits to take the place of another."""
+    staging: str = ""
+    """The nonce of the keys under which a thread waits to take the place of another; "" for its own keys."""
 
     def __post_init__(self) -> None:
         if not self.prefix or "{" in self.prefix or "}" in self.prefix:
@@ -117,8 +117,12 @@ class Layout:
 
     def thread(self, thread_id: str) -> tuple[bytes, ...]:
         """Spell all keys of a thread, in the order of `THREAD_PARTS`."""
-        base = f"{self.prefix}:{LAYOUT_VERSION}:{{t:{quote(thread_id, safe='')}}}:{'new:' if self.staging else ''}"
+        base = f"{self.prefix}:{LAYOUT_VERSION}:{{t:{quote(thread_id, safe='')}}}:{self._staged}"
         return tuple((base + part).encode() for part in THREAD_PARTS)
+
+    @property
+    def _staged(self) -> str:
+        return f"new:{self.staging}:" if self.staging else ""
 
     def registry(self, shard: int) -> bytes:
         """Spell the key of a registry shard."""

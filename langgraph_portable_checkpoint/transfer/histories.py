@@ -132,8 +132,8 @@ def import_thread(
         payload: As `import_messages` takes it.
         from_: Name of the dialect, or "auto".
         channel: The graph's channel for the conversation.
-        on_existing: "refuse" a thread that is there, or "overwrite" it: at once on a saver of ours; on others
-            it is deleted first.
+        on_existing: "refuse" a thread that is there, or "overwrite" it. On a saver of ours the thread is made at once,
+            and of several imports at once one makes it; on others it is looked for, and deleted, first.
         metadata: Further metadata of the checkpoint.
         **options: As `import_messages` takes them: profile, model, account.
 
@@ -142,7 +142,7 @@ def import_thread(
 
     Raises:
         ThreadExistsError: the thread is there and on_existing is "refuse".
-        ThreadExistsError, TurnInProgressError: on_existing is "overwrite", and the thread was written meanwhile, or
+        ThreadExistsError, TurnInProgressError: on a saver of ours, the thread was made or written meanwhile, or
             someone else holds it; it was left alone.
         MalformedHistoryError, UnknownDialectError: as `import_messages`, or the thread would be overwritten with
             nothing; nothing was stored.
@@ -195,35 +195,44 @@ def _imported(
     if on_existing not in get_args(OnExisting):
         raise ValueError(f"on_existing is {on_existing!r}; use one of {', '.join(get_args(OnExisting))}")
     imported, messages = yield Compute(read)
-    there = (yield Ask(saver, "get_tuple", (config,))) is not None
-    if on_existing == "refuse" and there:
-        thread_id = config["configurable"]["thread_id"]
-        raise ThreadExistsError(f"thread {thread_id!r} already exists. Choose another id, or overwrite it.")
-    if there and not messages:
-        raise MalformedHistoryError(
-            imported.dialect, ["it has no message; the thread was not overwritten with nothing"]
-        )
     version = saver.get_next_version(None, None)
-    checkpoint = _checkpoint(channel, messages, version)
     whole = cast(CheckpointMetadata, {"source": "update", "step": 0, "parents": {}, **(metadata or {})})
-    yield from _store(saver, config, (checkpoint, whole, {channel: version}), there=there)
+    args = (config, _checkpoint(channel, messages, version), whole, {channel: version})
+    check = _Existing(_thread_of(config), on_existing, imported)
+    if isinstance(saver, PortableRedisSaver):
+        over = Overwriting.of(saver, check.thread_id)
+        before = yield Run(saver, over.begin())
+        check(there=before.there)
+        yield Ask(over.staged, "put", args)
+        yield Run(saver, over.swap(before, checkpoints=1))
+        return cast(Imported, imported)
+    there = (yield Ask(saver, "get_tuple", (config,))) is not None
+    check(there=there)
+    if there:
+        yield Ask(saver, "delete_thread", (check.thread_id,))
+    yield Ask(saver, "put", args)
     return cast(Imported, imported)
 
 
-def _store(
-    saver: BaseCheckpointSaver[Any], config: RunnableConfig, args: tuple[Any, ...], *, there: bool
-) -> Moves[None]:
-    """Make the checkpoint all that its thread holds; on a saver of ours an old thread stays until then."""
-    thread_id = config["configurable"]["thread_id"]
-    if there and isinstance(saver, PortableRedisSaver):
-        over = Overwriting.of(saver, thread_id)
-        before = yield Run(saver, over.begin())
-        yield Ask(over.staged, "put", (config, *args))
-        yield Run(saver, over.swap(before, checkpoints=1))
-        return
-    if there:
-        yield Ask(saver, "delete_thread", (thread_id,))
-    yield Ask(saver, "put", (config, *args))
+@dataclass(frozen=True, slots=True)
+class _Existing:
+    """Whether a thread may be made where there may be one."""
+
+    thread_id: str
+    on_existing: OnExisting
+    imported: Imported
+
+    def __call__(self, *, there: bool) -> None:
+        if self.on_existing == "refuse" and there:
+            raise ThreadExistsError(f"thread {self.thread_id!r} already exists. Choose another id, or overwrite it.")
+        if there and not self.imported.envelopes:
+            raise MalformedHistoryError(
+                self.imported.dialect, ["it has no message; the thread was not overwritten with nothing"]
+            )
+
+
+def _thread_of(config: RunnableConfig) -> str:
+    return cast(str, config["configurable"]["thread_id"])
 
 
 def _checkpoint(channel: str, messages: list[BaseMessage], version: Any) -> Checkpoint:

@@ -1,4 +1,4 @@
-"""Overwriting a thread of one of our savers: the new one is complete before the old one goes."""
+"""Making a thread of one of our savers at once, in the place of the one that was there, or of none."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Overwriting:
     def begin(self) -> Program[Standing]:
         """Return the program that comes before anything is staged."""
         token = self.saver._token(self.thread_id)
-        return overwriting.begin(self.saver._core, self.staged._core, self.thread_id, token=token)
+        return overwriting.begin(self.saver._core, self.thread_id, token=token)
 
     def drop(self) -> Program[None]:
         """Return the program that gives it up."""

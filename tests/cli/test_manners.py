@@ -7,11 +7,13 @@ import os
 import pty
 import re
 import resource
+import shlex
 import signal
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -154,6 +156,26 @@ def test_an_embedded_folder_serves_and_is_left_shut_down(cli: Cli, tmp_path: Pat
         talk(saver, "t", "hi")
     assert [row["thread_id"] for row in cli("threads", "--data", tmp_path / "data", "--json").lines] == ["t"]
     assert not (tmp_path / "data" / "valkey.sock").exists()
+
+
+@pytest.mark.parametrize("command", [("threads",), ("show", "t"), ("verify",), ("delete", "t", "-y"), ("repair", "-y")])
+def test_a_data_folder_that_is_not_there_is_made_by_no_command_that_makes_no_thread(
+    cli: Cli, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    ran = cli(*command, "--data", tmp_path / "none" / "here")
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+    assert "no folder" in ran.err
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell that closes streams")
+@pytest.mark.parametrize("command", [("threads",), ("show", "t"), ("export", "t", "--to", "otel")])
+def test_a_closed_stdout_is_said_in_one_line(on_server: Cli, saver: Any, server: Any, command: tuple[str, ...]) -> None:
+    talk(saver, "t", "hi")
+    line = shlex.join([*PROGRAM, *command, "--redis-url", server.url, "--prefix", server.prefix])
+    ran = subprocess.run(["sh", "-c", f"{line} >&-"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.returncode, len(ran.stderr.splitlines())) == (4, 1), ran.stderr
+    assert "the output cannot be written" in ran.stderr
 
 
 def test_a_file_where_a_data_folder_should_be_is_said_so(cli: Cli, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 
+from langgraph_portable_checkpoint import import_thread
 from langgraph_portable_checkpoint.cli.quick import quick_threads
 from langgraph_portable_checkpoint.cli.settings import Settings
 from langgraph_portable_checkpoint.cli.threads import row_of
@@ -108,6 +109,9 @@ def test_show_of_another_checkpoint_shows_its_branch(on_server: Cli, saver: Port
         ("expire", "nobody", "--seconds", "5"),
         ("export", "nobody", "--to", "anthropic"),
         ("view", "nobody"),
+        ("view", "t", "--checkpoint", "nothing"),
+        ("show", "t", "--ns", "nowhere"),
+        ("repair", "nobody", "--yes"),
         ("resume", "nobody", "--", "true"),
     ],
 )
@@ -226,6 +230,14 @@ def test_an_export_under_strict_writes_nothing_when_lossy(
     assert not out.exists()
     assert on_server("export", "t", "--to", "openai-chat", "-o", out).code == 0
     assert [message["role"] for message in json.loads(out.read_text())["messages"]] == ["user", "assistant"]
+
+
+def test_view_shows_threads_whose_models_told_no_usage(on_server: Cli, saver: PortableRedisSaver) -> None:
+    import_thread(saver, "t", {"messages": [{"role": "user", "content": "hello"}]}, "openai-chat")
+    ran = on_server("view", "t")
+    assert (ran.code, ran.err) == (0, "")
+    assert "hello" in ran.out
+    assert "tokens" not in ran.out
 
 
 def test_view_escapes_everything_and_reaches_nowhere(on_server: Cli, saver: PortableRedisSaver, tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +99,10 @@ class Scene:
     def keys(self) -> list[bytes]:
         return list(self.client.scan_iter(match=f"{self.server.prefix}:*", count=1000))
 
+    def staged(self) -> list[bytes]:
+        """Keys of whatever is to take the thread's place."""
+        return [key for key in self.keys() if b"}:new:" in key]
+
     def put_back(self) -> None:
         self.client.delete(*self.keys())
         for key, data in self.kept.items():
@@ -139,7 +144,7 @@ def test_old_thread_is_whole_until_the_new_one_is(server: Room, scene: Scene, ma
             way.overwrite(scene.saver())
         assert way.is_done(scene.saver())
         assert scene.sound()
-        if scene.client.exists(*Layout(server.prefix, staging=True).thread("t")) == 0 and moment > still_old + 1:
+        if not scene.staged() and moment > still_old + 1:
             break
     assert still_old > 2
 
@@ -148,28 +153,27 @@ def test_old_thread_is_whole_until_the_new_one_is(server: Room, scene: Scene, ma
 def test_what_is_staged_expires_and_is_no_part_of_the_thread(
     server: Room, scene: Scene, make: Callable[[Room], Way]
 ) -> None:
-    staging = Layout(server.prefix, staging=True).thread("t")
     seen = 0
 
     def look(_: int) -> None:
         nonlocal seen
-        there = [key for key in staging if scene.client.exists(key)]
+        there = scene.staged()
         assert all(scene.client.pttl(key) > 0 for key in there), "it must not outlive a process that died"
         seen += bool(there)
 
     make(server).overwrite(scene.saver(look))
     assert seen
-    assert scene.client.exists(*staging) == 0
+    assert not scene.staged()
 
 
 @pytest.mark.parametrize("make", WAYS)
 def test_a_thread_that_goes_on_meanwhile_is_not_overwritten(
     server: Room, scene: Scene, make: Callable[[Room], Way]
 ) -> None:
-    said, staging = [], Layout(server.prefix, staging=True).thread("t")
+    said: list[Any] = []
 
     def go_on(_: int) -> None:
-        if not said and scene.client.exists(*staging):
+        if not said and scene.staged():
             said.append(scene.saver().put(config("t"), checkpoint({"said": 1}), metadata(), {"said": 9}))
 
     with pytest.raises(errors.ThreadExistsError):
@@ -212,10 +216,10 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_whatever_is_acknowledged_meanwhile_is_not_lost(server: Room, scene: Scene, change: str) -> None:
-    changed, staging = [], Layout(server.prefix, staging=True).thread("t")
+    changed: list[Any] = []
 
     def go_on(_: int) -> None:
-        if not changed and scene.client.exists(*staging):
+        if not changed and scene.staged():
             CHANGES[change](scene.saver())
             changed.append([scene.client.dump(key) for key in Layout(server.prefix).thread("t")[:9]])
 
@@ -233,10 +237,10 @@ def test_whatever_is_acknowledged_meanwhile_is_not_lost(server: Room, scene: Sce
 def test_a_thread_that_only_waited_for_a_turn_meanwhile_is_overwritten(
     server: Room, scene: Scene, make: Callable[[Room], Way]
 ) -> None:
-    way, staging, held = make(server), Layout(server.prefix, staging=True).thread("t"), []
+    way, held = make(server), list[Any]()
 
     def hold(_: int) -> None:
-        if not held and scene.client.exists(*staging):
+        if not held and scene.staged():
             with scene.saver().exclusive_turn("t") as lease:
                 held.append(lease)
 
@@ -250,11 +254,11 @@ def test_a_thread_that_only_waited_for_a_turn_meanwhile_is_overwritten(
 def test_a_thread_that_someone_else_holds_is_not_overwritten(
     server: Room, scene: Scene, make: Callable[[Room], Way], when: str
 ) -> None:
-    way, staging, other = make(server), Layout(server.prefix, staging=True).thread("t"), scene.saver()
+    way, other = make(server), scene.saver()
     with ExitStack() as held:
 
         def hold(_: int) -> None:
-            if not scene.client.exists(lease) and (when == "before" or scene.client.exists(*staging)):
+            if not scene.client.exists(lease) and (when == "before" or scene.staged()):
                 held.enter_context(other.exclusive_turn("t"))
 
         lease = Layout(server.prefix).thread("t")[10]
@@ -262,7 +266,7 @@ def test_a_thread_that_someone_else_holds_is_not_overwritten(
             way.overwrite(scene.saver(hold))
         assert scene.client.exists(lease)
         assert scene.is_old()
-        assert bool(scene.client.exists(*staging)) is (when == "meanwhile"), "a held thread is refused at once"
+        assert bool(scene.staged()) is (when == "meanwhile"), "a held thread is refused at once"
         puts_again(other)
 
 
@@ -403,7 +407,7 @@ def test_a_copy_that_does_not_compare_equal_leaves_the_old_thread(
     report = copy_threads(newer(InMemorySaver()), scene.saver(), on_existing="overwrite")
     assert (report.copied, report.skipped, report.equal, report.checkpoints) == (0, 1, False, 0)
     assert scene.is_old()
-    assert scene.client.exists(*Layout(scene.server.prefix, staging=True).thread("t")) == 0
+    assert not scene.staged()
 
 
 def test_a_saver_of_others_keeps_its_thread_when_the_source_cannot_be_read() -> None:
@@ -445,3 +449,77 @@ def test_a_thread_is_not_overwritten_with_nothing(server: Room, make: Any) -> No
         with pytest.raises(errors.MalformedHistoryError, match="it has no message"):
             import_thread(saver, "t", {"messages": []}, "langchain", on_existing="overwrite")
         assert contents(saver, "t") == before
+
+
+def history(who: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": f"I am {who}"}]}
+
+
+def speaker(saver: Any) -> str:
+    head = saver.get_tuple(config("t"))
+    return str(head.checkpoint["channel_values"]["messages"][0].content).removeprefix("I am ")
+
+
+def import_between(
+    saver: Callable[[Callable[[int], Any]], Any], moment: int, on_existing: str
+) -> tuple[list[str], Any]:
+    """Import A, and B within A before one of its calls; return who was told that it is done, and a saver."""
+    done: list[str] = []
+
+    def run(who: str, before: Callable[[int], Any]) -> None:
+        try:
+            import_thread(saver(before), "t", history(who), "openai-chat", on_existing=on_existing)  # type: ignore[arg-type]
+            done.append(who)
+        except (errors.ThreadExistsError, errors.ConflictError):
+            pass
+
+    run("A", lambda call: run("B", lambda _: None) if call == moment and "B" not in done else None)
+    return done, saver(lambda _: None)
+
+
+@pytest.mark.parametrize("moment", range(3))
+@pytest.mark.parametrize("on_existing", ["overwrite", "refuse"])
+@pytest.mark.parametrize("there", [False, True])
+def test_of_imports_at_once_those_that_are_told_so_have_made_the_thread(
+    scene: Scene, there: bool, on_existing: str, moment: int
+) -> None:
+    if not there:
+        scene.client.delete(*scene.keys())
+    done, saver = import_between(scene.saver, moment, on_existing)
+    if there and on_existing == "refuse":
+        assert done == []
+        assert scene.is_old()
+        return
+    assert done
+    assert speaker(saver) == done[-1]
+    assert len(list(saver.list(config("t")))) == 1
+    assert done == (["B", "A"] if moment == 0 and on_existing == "overwrite" else ["B"])
+    assert scene.sound()
+
+
+def test_of_many_imports_of_a_new_thread_one_makes_it(scene: Scene) -> None:
+    scene.client.delete(*scene.keys())
+    saver, done = scene.saver(), list[int]()
+
+    def run(number: int) -> None:
+        with suppress(errors.ThreadExistsError):
+            import_thread(saver, "t", history(str(number)), "openai-chat")
+            done.append(number)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [speaker(scene.saver())] == [*map(str, done)]
+    assert len(list(scene.saver().list(config("t")))) == 1
+
+
+def test_an_import_takes_the_place_of_a_thread_that_was_deleted_a_moment_ago(scene: Scene) -> None:
+    scene.saver().delete_thread("t")
+    import_thread(scene.saver(), "t", history("new"), "openai-chat")
+    saver = scene.saver()
+    head = saver.get_tuple(config("t"))
+    saver.put(head.config, checkpoint({"messages": []}), metadata(), {"messages": 99})
+    assert len(list(saver.list(config("t")))) == 2
+    assert scene.sound()

@@ -1,8 +1,5 @@
--- Note how a thread stands that is to be overwritten, and drop what an earlier overwriting staged.
--- KEYS: 1 to 11 the staging keys, 12 to 22 the thread's own, both in the order of layout.THREAD_PARTS.
--- ARGV: 1 lease token or ''. Reply: {'ok', digest of what the thread holds} | {'leased'}.
-local own = {unpack(KEYS, 12, 22)}
-if lease_refuses(ARGV[1], own[1], own[11]) then return {'leased'} end
-local stamp = stamp_of(own)
-redis.call('UNLINK', unpack(KEYS, 1, 11))
-return {'ok', stamp}
+-- Note how a thread stands that another is to take the place of.
+-- KEYS: 1 to 11 the thread's own, in the order of layout.THREAD_PARTS.
+-- ARGV: 1 lease token or ''. Reply: {'ok', digest of what the thread holds, 1 if it has had a checkpoint else 0} | {'leased'}.
+if lease_refuses(ARGV[1], META, LEASE) then return {'leased'} end
+return {'ok', stamp_of(KEYS), (redis.call('HEXISTS', META, 'm') == 1 or redis.call('EXISTS', CKPTS) == 1) and 1 or 0}

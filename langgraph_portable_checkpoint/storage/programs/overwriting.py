@@ -1,7 +1,8 @@
 """A thread in the place of another: written under staging keys in the same slot, then swapped in by one script.
 
 Until the swap the old thread stays as it is, for readers and writers; what is staged expires within the hour when the
-swap never comes. After it a tombstone refuses writes of runs that were going on in the old thread, as after a delete.
+swap never comes. Each overwriting has keys of its own: of several at once, the first swap counts, and the others are
+refused. After it a tombstone refuses writes of runs that were going on in the old thread, as after a delete.
 Any program may write to the staging keys: a core made by `staging_of` spells those.
 """
 
@@ -22,22 +23,25 @@ class Standing:
     """What a thread was when its overwriting began: a digest that every write to it changes."""
 
     stamp: bytes
+    there: bool
+    """Whether it has had a checkpoint."""
 
 
 def staging_of(core: Core) -> Core:
-    """Return a core that knows nothing and writes under the staging keys of the same threads."""
-    return replace(core.with_codec(core.codec), layout=replace(core.layout, staging=True), ttl_ms=STAGED_MS)
+    """Return a core that knows nothing and writes under staging keys of the same threads, which no other has."""
+    layout = replace(core.layout, staging=core.random_bytes(8).hex())
+    return replace(core.with_codec(core.codec), layout=layout, ttl_ms=STAGED_MS)
 
 
-def begin(core: Core, staging: Core, thread_id: str, *, token: bytes) -> Program[Standing]:
-    """Drop what an earlier overwriting left, and note how the thread stands. One round trip.
+def begin(core: Core, thread_id: str, *, token: bytes) -> Program[Standing]:
+    """Note how the thread stands. One round trip.
 
     Raises:
         TurnInProgressError: someone else holds the thread.
     """
-    reply = yield Script("stand", (*staging.layout.thread(thread_id), *core.layout.thread(thread_id)), (token,))
+    reply = yield Script("stand", core.layout.thread(thread_id), (token,))
     refuse(reply, thread_id)
-    return Standing(reply[1])
+    return Standing(reply[1], bool(reply[2]))
 
 
 def drop(staging: Core, thread_id: str) -> Program[None]:
@@ -64,7 +68,7 @@ def swap(
 
     Raises:
         TurnInProgressError: someone else holds the thread; it was left alone.
-        ThreadExistsError: the old thread was written or deleted since `begin`; it was left alone.
+        ThreadExistsError: the thread was made, written or deleted since `begin`; it was left alone.
         ConflictError: what was staged is gone or incomplete; the old thread was left alone.
     """
     keys = (*staging.layout.thread(thread_id), *core.layout.thread(thread_id))
@@ -72,11 +76,12 @@ def swap(
     reply = yield Script("swap", keys, args)
     refuse(reply, thread_id)
     if reply[0] == b"exists":
-        raise ThreadExistsError(f"thread {thread_id!r} was written while it was to be overwritten. It was left alone.")
+        what = "while it was to be overwritten" if before.there else "meanwhile"
+        raise ThreadExistsError(f"thread {thread_id!r} was written {what}. It was left alone.")
     if reply[0] == b"lost":
         raise ConflictError(
-            f"what was to take the place of thread {thread_id!r} is gone or incomplete: expired, evicted, or another "
-            "overwriting came between. The thread was left alone; try again."
+            f"what was to take the place of thread {thread_id!r} is gone or incomplete: expired or evicted. The thread "
+            "was left alone; try again."
         )
     core.forget(thread_id)
     yield from _forget_runs(core, thread_id, reply[1])
