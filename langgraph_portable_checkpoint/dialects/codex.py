@@ -1,7 +1,7 @@
 """Codex files, import only: rollouts (`~/.codex/sessions`) and the stream of `codex exec --json`.
 
-Owns the dialect's tables. Rollouts are read by `codex_rollout.py`, with what it knows of items in `codex_items.py` and
-of turns in `codex_turns.py`; the stream by `codex_exec.py`.
+Owns the dialect's tables. Rollouts are read by `codex_rollout.py`, with what it knows of items in `codex_items.py`, of
+turns in `codex_turns.py` and of rollbacks in `codex_rollbacks.py`; the stream by `codex_exec.py`.
 
 Source: codex-rs protocol (RolloutItem, ResponseItem) and exec_events, versions 0.1 to 0.65 and later.
 """
@@ -16,11 +16,14 @@ from ..errors import DialectError, MalformedHistoryError
 from .arguments import tell_repeated
 from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
 from .codex_exec import EVENTS, ExecReader
-from .codex_rollout import NAME, ROLLOUT, RolloutReader, begins_bare, is_bare, is_record
+from .codex_records import ROLLOUT, begins_bare, is_bare, is_record
+from .codex_rollout import NAME, RolloutReader
+from .codex_runs import RUNS
 from .jsonl import BadLine, Line, first_objects, read_lines
 from .report import Placed, Report
 
 _SOURCE: Final = "codex-rs protocol"
+_STREAMED: Final = (*EVENTS, *RUNS)
 
 
 class Codex:
@@ -47,13 +50,15 @@ class Codex:
         Rule(id="CX4", text="a turn may be aborted or fail; an exec stream does not hold its prompt", source=_SOURCE),
         Rule(
             id="CX5",
-            text="thread_rolled_back takes the last turns back; context that Codex puts in the user's role begins none",
-            source="codex-rs, context_manager/history.rs",
+            text="thread_rolled_back takes the last turns back, with the compactions in them where the rollout records "
+            "when turns start; context that Codex puts in the user's role begins none",
+            source="codex-rs, context_manager/history.rs, rollout_reconstruction.rs; openai/codex #13615",
         ),
         Rule(
             id="CX6",
-            text="the items of an exec stream count anew in each run, and a completed item is final",
-            source="codex-rs exec_events",
+            text="the items of an exec stream count anew in each run, and a completed item is final; the first "
+            "versions call its type item_type, and an answer assistant_message",
+            source="codex-rs exec_events; openai/codex #4177, #4525",
         ),
         Rule(id="CX7", text="the first session_meta counts; a fork has its parent's too", source="openai/codex #11241"),
     )
@@ -80,7 +85,7 @@ class Codex:
         DeclaredLoss(
             rule="CX4", kind="unresolved", when="a turn that was aborted or failed, a prompt that is not there"
         ),
-        DeclaredLoss(rule="CX5", kind="dropped", when="turns that the user took back"),
+        DeclaredLoss(rule="CX5", kind="dropped", when="turns that the user took back, and the compactions in them"),
         DeclaredLoss(rule="CX6", kind="re-keyed", when="a call whose id an earlier run used"),
         DeclaredLoss(rule="CX7", kind="dropped", when="instructions of a later session_meta that differ"),
     )
@@ -99,7 +104,7 @@ class Codex:
             raise MalformedHistoryError(NAME, [f"is {type(payload).__name__}, not line-delimited JSON"])
         lines = list(read_lines([payload] if isinstance(payload, dict) else payload))
         good = _good_lines(lines, report)
-        if any(line.value.get("type") in EVENTS for line in good):
+        if any(line.value.get("type") in _STREAMED for line in good):
             return ExecReader(options, report).envelopes(good)
         if not any(is_record(line.value) for line in good):
             bad = [f"line {line.number}: {line.reason}" for line in lines if isinstance(line, BadLine)]

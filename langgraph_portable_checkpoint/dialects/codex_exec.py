@@ -16,7 +16,7 @@ from typing import Any, Final
 from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
 from .base import ImportOptions
 from .codex_exec_items import FAILED, read_call, read_result, read_said
-from .codex_runs import Item, last_states
+from .codex_runs import RUNS, Item, last_states
 from .jsonl import Line
 from .report import Report
 
@@ -25,11 +25,13 @@ EVENTS: Final = (
     "turn.started",
     "turn.completed",
     "turn.failed",
+    "item.added",
     "item.started",
     "item.updated",
     "item.completed",
 )
-_BEGINNINGS: Final = ("thread.started", "turn.started")
+"""Events that a stream is known by."""
+_BEGINNINGS: Final = RUNS | {"turn.started"}
 
 
 class ExecReader:

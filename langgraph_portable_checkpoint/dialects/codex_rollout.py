@@ -3,7 +3,9 @@
 Items are those of the Responses API, once `codex_items.py` has spelled them, and are read by `responses_read.py`.
 Events repeat the items, and are left out. What a compaction replaced and what the user took back is left out and told.
 
-Source: codex-rs protocol (RolloutItem, RolloutLine); rollout lines of the first versions: recorder.rs of 2025-07.
+What a line is, `codex_records.py` tells; which compactions are taken back, `codex_rollbacks.py`.
+
+Source: codex-rs protocol (RolloutItem, RolloutLine).
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from typing import Any, Final
 
 from ..envelope.model import ENVELOPE_VERSION, MessageEnvelope, Origin
 from .base import ImportOptions
-from .codex_items import BARE, NO_ITEMS, api_item, dress, own_blocks
+from .codex_items import NO_ITEMS, api_item, dress, own_blocks
+from .codex_records import item_of, record_of
+from .codex_rollbacks import taken_back, turns_of
 from .codex_turns import History, begins_turn, is_of_agent, is_summary
 from .jsonl import Line
 from .problems import Problems
@@ -23,26 +27,6 @@ from .responses_items import API
 from .responses_read import ItemReader
 
 NAME: Final = "codex"
-ROLLOUT: Final = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
-_OF_ITEMS: Final = frozenset({"role", "call_id", "summary", "encrypted_content", "action", "id"})
-_OF_BARE: Final = frozenset({"id", "timestamp", "instructions"})
-
-
-def is_bare(value: Mapping[str, Any]) -> bool:
-    """Tell an item that stands in a line of its own, as the first versions wrote them."""
-    kind = value.get("type")
-    known = isinstance(kind, str) and kind in BARE
-    return known and not isinstance(value.get("payload"), Mapping) and not _OF_ITEMS.isdisjoint(value)
-
-
-def begins_bare(value: Mapping[str, Any]) -> bool:
-    """Tell the line with the session's id and instructions that bare items stand behind."""
-    return "type" not in value and value.keys() >= _OF_BARE and isinstance(value["timestamp"], str)
-
-
-def is_record(value: Mapping[str, Any]) -> bool:
-    """Tell a line of a rollout."""
-    return value.get("type") in ROLLOUT or is_bare(value) or begins_bare(value)
 
 
 class RolloutReader:
@@ -59,9 +43,12 @@ class RolloutReader:
         self.session: Mapping[str, Any] | None = None
         self.skipped: Counter[str] = Counter()
         self.left: Counter[str] = Counter()
+        self.taken: frozenset[int] = frozenset()
+        """Numbers of the lines with compactions that the user took back."""
 
     def envelopes(self, lines: Sequence[Line]) -> list[MessageEnvelope]:
         """Read the lines of one file."""
+        self.taken = taken_back(lines)
         for line in lines:
             self._record(line)
         self._tell("left out lines that are not messages", self.skipped)
@@ -74,24 +61,17 @@ class RolloutReader:
             self.report.add("CX2", "dropped", action=action, detail=listed)
 
     def _record(self, line: Line) -> None:
-        value = line.value
-        kind, payload = value.get("type"), value.get("payload")
-        if is_bare(value):
-            kind, payload = "response_item", value
-        elif begins_bare(value):
-            kind, payload = "session_meta", value
+        kind, payload = record_of(line.value)
         if not isinstance(payload, Mapping):
-            self.skipped[str(kind or value.get("record_type"))[:40]] += 1
-        elif kind == "response_item" and payload.get("type") not in NO_ITEMS:
-            self._item(payload, line)
-        elif kind == "inter_agent_communication":
-            self._item(_agent_message(payload), line)
+            self.skipped[str(kind or line.value.get("record_type"))[:40]] += 1
+        elif (item := item_of(kind, payload)) is not None:
+            self._item(item, line)
+        elif (turns := turns_of(kind, payload)) is not None:
+            self._rolled_back(turns, line)
         elif kind == "compacted":
             self._compacted(payload, line)
         elif kind == "session_meta":
             self._session(payload, line)
-        elif kind == "event_msg" and payload.get("type") == "thread_rolled_back":
-            self._rolled_back(payload.get("num_turns"), line)
         elif kind == "turn_context" and isinstance(payload.get("model"), str):
             self.origin["model"] = payload["model"]
             self.skipped["turn_context"] += 1
@@ -158,10 +138,14 @@ class RolloutReader:
         """Put a compaction's history in the place of the one before, or what the session began with, the user's
         messages and its summary.
         """
+        path = f"line {line.number}"
+        if line.number in self.taken:
+            action, detail = "left out a compaction that the user took back", "thread_rolled_back"
+            self.report.add("CX5", "dropped", action=action, path=path, detail=detail)
+            return
         history, summary = payload.get("replacement_history"), payload.get("message")
         items = history if isinstance(history, list) else []
         gone = self.history.compact(replaced=bool(items))
-        path = f"line {line.number}"
         self.report.add("CX3", "dropped", action=f"left out {gone} messages", path=path, detail="compacted")
         for item in items:
             if isinstance(item, Mapping) and item.get("type") not in NO_ITEMS:
@@ -172,10 +156,10 @@ class RolloutReader:
             for envelope in self.history.envelopes[at:]:
                 envelope["typed_by_user"] = False
 
-    def _rolled_back(self, turns: Any, line: Line) -> None:
+    def _rolled_back(self, turns: int, line: Line) -> None:
         """Leave out the last turns, as Codex does when it goes on with the thread."""
         self.skipped["event_msg"] += 1
-        gone = self.history.roll_back(turns) if isinstance(turns, int) else 0
+        gone = self.history.roll_back(turns)
         if gone:
             action, path = f"left out {gone} messages that the user took back", f"line {line.number}"
             self.report.add("CX5", "dropped", action=action, path=path, detail="thread_rolled_back")
@@ -185,11 +169,3 @@ def _instructions(payload: Mapping[str, Any]) -> str:
     base = payload.get("base_instructions")
     text = base.get("text") if isinstance(base, Mapping) else payload.get("instructions")
     return text if isinstance(text, str) else ""
-
-
-def _agent_message(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Spell a message between agents, which later versions record apart, as the item that the model is sent."""
-    said = [{"type": "input_text", "text": payload["content"]}] if payload.get("content") else []
-    sealed = payload.get("encrypted_content")
-    parts = [*said, *([{"type": "encrypted_content", "encrypted_content": sealed}] if sealed else [])]
-    return {**payload, "type": "agent_message", "content": parts}

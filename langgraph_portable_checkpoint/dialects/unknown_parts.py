@@ -20,6 +20,8 @@ from .responses_items import USER_ITEMS
 _KEYED: Final = frozenset({"google", "bedrock"})
 """Dialects whose parts say what they are by a key of their own; those of others do so by `type`."""
 _OTEL: Final = "otel"
+_CODEX: Final = "codex"
+"""Name of the dialect, and the API of what it alone knows: that goes nowhere as it came."""
 _KEPT: Final[Mapping[str, frozenset[str]]] = {
     "openai-responses": USER_ITEMS
     | {"compaction", "context_compaction", "mcp_list_tools", "mcp_approval_request", "program_output"},
@@ -31,9 +33,8 @@ _DIALECT_OF: Final = {
     "chat": "openai-chat",
     "responses": "openai-responses",
     "messages": "anthropic",
-    "codex": "codex",
 }
-"""APIs whose parts of unknown type go back as they came, with their dialects; what only Codex knows goes nowhere."""
+"""APIs whose parts of unknown type go back as they came, with their dialects."""
 _FOREIGN_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "openai-chat": ("parts",),
     "mistral": ("parts",),
@@ -104,8 +105,10 @@ def _parts(envelopes: Sequence[MessageEnvelope], dialect: str) -> Iterator[_Unkn
 
 
 def _of_origin(block: Block, envelope: MessageEnvelope) -> str:
-    """Name the dialect that a part goes back to as it came; "" where it goes nowhere so."""
+    """Name the dialect that a part goes back to as it came, or that alone knows it; "" where there is none."""
     origin = block.get("origin") or envelope.get("origin") or {}
+    if origin.get("api") == _CODEX:
+        return _CODEX
     if "raw" not in block or "provider" not in origin:
         return ""
     return "mistral" if origin["provider"] == "mistral" else _DIALECT_OF.get(origin.get("api", ""), "")

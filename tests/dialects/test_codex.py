@@ -151,12 +151,13 @@ STREAMED = st.fixed_dictionaries(
         )
     },
     optional=dict.fromkeys(
-        ("id", "text", "command", "status", "exit_code", "result", "error", "arguments", "items"), JSON
+        ("id", "text", "command", "status", "exit_code", "result", "error", "arguments", "items", "item_type"), JSON
     ),
 )
+STARTED = st.fixed_dictionaries({"type": st.just("task_started")}, optional={"turn_id": JSON})
 ROLLED_BACK = st.fixed_dictionaries({"type": st.just("thread_rolled_back"), "num_turns": JSON})
 LINES = st.one_of(
-    st.fixed_dictionaries({"type": st.just("event_msg"), "payload": ROLLED_BACK}),
+    st.fixed_dictionaries({"type": st.just("event_msg"), "payload": ROLLED_BACK | STARTED}),
     ITEMS,
     st.fixed_dictionaries(
         {
@@ -167,7 +168,10 @@ LINES = st.one_of(
     st.fixed_dictionaries(
         {
             "type": st.sampled_from(
-                ["item.completed", "item.started", "turn.completed", "turn.failed", "turn.started", "thread.started"]
+                [
+                    *("item.completed", "item.started", "item.added", "turn.completed", "turn.failed", "turn.started"),
+                    *("thread.started", "session.created"),
+                ]
             )
         },
         optional={"item": STREAMED | JSON, "usage": JSON, "error": JSON},

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from langgraph_portable_checkpoint import import_messages
 from tests.dialects.codex_records import PNG, done, exports, read
 
 STARTED = {"type": "thread.started", "thread_id": "t"}
@@ -65,6 +66,82 @@ def test_an_item_that_a_killed_run_left_open_is_another_than_the_next_of_its_id(
         ("assistant", ["item_0_2"]),
         ("tool", ["out"]),
     ]
+
+
+def test_an_event_that_stands_there_twice_is_one() -> None:
+    begun = {"type": "item.started", "item": {"id": "item_0", "type": "command_execution", "status": "in_progress"}}
+    once = [STARTED, TURN, begun, command(0, "out"), answer("end", 1)]
+    twice = [line for line in once for _ in range(2)]
+    expected = [("assistant", ["item_0"]), ("tool", ["out"]), ("assistant", ["end"])]
+    assert gist(twice) == expected
+    assert gist([STARTED, begun, begun, command(0, "out"), answer("end", 1)]) == expected
+    other = {"type": "item.started", "item": {**begun["item"], "command": "pwd"}}
+    assert gist([STARTED, TURN, begun, other, command(0, "out")])[0] == ("assistant", ["item_0", "item_0_2"])
+
+
+def of_first_versions(line: dict[str, Any]) -> dict[str, Any]:
+    if "item" not in line:
+        return line
+    renamed = {"agent_message": "assistant_message"}
+    held = {**line["item"]}
+    kind = held.pop("type")
+    return {**line, "item": {**held, "item_type": renamed.get(kind, kind)}}
+
+
+RUN = [
+    done(id="item_0", type="reasoning", text="hm"),
+    {"type": "item.started", "item": {"id": "item_1", "type": "command_execution", "command": "ls"}},
+    command(1, "out"),
+    done(id="item_2", type="mcp_tool_call", server="s", tool="f", status="completed"),
+    done(id="item_3", type="error", message="oops"),
+    answer("end", 4),
+]
+
+
+@pytest.mark.parametrize("begin", [STARTED, {"type": "session.created", "session_id": "s"}])
+def test_items_of_the_first_versions_are_read_as_those_of_later_ones(begin: dict[str, Any]) -> None:
+    ended = {"type": "turn.completed", "usage": {"input_tokens": 1, "output_tokens": 2}}
+    later = [begin, TURN, *RUN, ended]
+    first = [of_first_versions(line) for line in later]
+    assert read(first) == read(later)
+    imported = import_messages("\n".join(map(json.dumps, first)))
+    assert imported.dialect == "codex"
+    assert "unknown-part" not in {loss.rule for loss in imported.report}
+    for payload in exports(first * 2).values():
+        assert "item_type" not in json.dumps(payload)
+
+
+@pytest.mark.parametrize("begin", ["thread.started", "session.created", "session.resumed"])
+def test_every_run_begins_with_its_session(begin: str) -> None:
+    run = [{"type": begin, "session_id": "s"}, answer("Done.")]
+    assert gist(run * 2) == [("assistant", ["Done."])] * 2
+    assert [loss.path for loss in read(run * 2)[1] if loss.rule == "CX4"] == ["", "line 3"]
+
+
+def test_an_item_is_added_as_it_is_started() -> None:
+    added = {"type": "item.added", "item": {"id": "item_0", "item_type": "command_execution", "status": "in_progress"}}
+    run = [added, of_first_versions(command(0, "out"))]
+    assert gist(run) == [("assistant", ["item_0"]), ("tool", ["out"])]
+    assert gist([added, TURN, *run])[0] == ("assistant", ["item_0"])
+    assert [one["role"] for one in read([added, TURN, *run])[0]] == ["assistant", "assistant", "tool"]
+    assert import_messages(json.dumps(added)).dialect == "codex"
+
+
+def test_a_run_that_failed_at_once_is_read() -> None:
+    failed = [{"type": "session.created", "session_id": "s"}, {"type": "error", "message": "boom"}]
+    envelopes, losses = read(failed)
+    assert envelopes == []
+    assert [loss.detail for loss in losses if loss.rule == "CX4"] == ["a stream does not hold it", "boom"]
+
+
+def test_items_and_parts_of_unknown_type_are_kept_and_told() -> None:
+    parts = [{"type": "novelty_part"}, {"type": "text", "text": "t"}]
+    call = {"type": "mcp_tool_call", "server": "s", "tool": "f", "status": "completed"}
+    stream = [STARTED, done(id="a", item_type="novelty"), done(id="b", **call, result={"content": parts}), answer("x")]
+    imported = import_messages(stream, from_="codex")
+    told = [(loss.detail, loss.message, loss.path) for loss in imported.report if loss.rule == "unknown-part"]
+    assert told == [("novelty", 0, "content[0]"), ("novelty_part", 1, "content[0]")]
+    assert imported.envelopes[0]["content"][0]["value"] == {"id": "a", "type": "novelty"}
 
 
 def test_calls_of_several_runs_have_ids_of_their_own_and_each_turn_lacks_its_prompt() -> None:
