@@ -25,6 +25,16 @@ from .report import Placed, Report
 
 NAME: Final = "claude-code"
 _SOURCE: Final = "provider-rules, Claude Code JSONL"
+LOOK_FURTHER: Final = 200
+"""How many lines are looked at where the first ones hold no message."""
+_MARKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "summary": ("leafUuid",),
+    "file-history-snapshot": ("messageId", "snapshot"),
+    "queue-operation": ("operation", "sessionId"),
+    "stream_event": ("event", "session_id"),
+    **dict.fromkeys(("system", "progress", "attachment"), ("uuid", "parentUuid")),
+}
+"""What a line of each type holds that no other dialect has, besides messages."""
 
 
 class ClaudeCode:
@@ -41,7 +51,8 @@ class ClaudeCode:
         Rule(
             id="CC3",
             text="the conversation is the path from the root to the last leaf of the main chain, without what "
-            "subagents (isSidechain, parent_tool_use_id) and team members say on it",
+            "subagents (isSidechain, parent_tool_use_id) and team members say on it; what the last compaction kept "
+            "(preservedMessages, preservedSegment) stands behind its anchor",
             source=_SOURCE,
         ),
         Rule(id="CC4", text="a parent that is not in the file, or a circle, ends the path", source=_SOURCE),
@@ -53,7 +64,8 @@ class ClaudeCode:
         Rule(
             id="CC6",
             text="lines with one message.id are one message if nothing stands between them but their own results and "
-            "what nobody said; lines and results beside the path belong to it that hang on it",
+            "what nobody said; lines, results and the program's texts (isMeta) beside the path belong to it that hang "
+            "on it",
             source=_SOURCE,
         ),
     )
@@ -80,7 +92,11 @@ class ClaudeCode:
             when="side conversations, those of team members, abandoned branches, what a compaction replaced, a record "
             "whose uuid comes again",
         ),
-        DeclaredLoss(rule="CC4", kind="unresolved", when="the path's beginning is not in the file"),
+        DeclaredLoss(
+            rule="CC4",
+            kind="unresolved",
+            when="the path's beginning, or messages that a compaction kept, are not in the file",
+        ),
         DeclaredLoss(rule="CC5", kind="dropped", when="records that no model said and no person typed"),
         DeclaredLoss(rule="CC6", kind="dropped", when="a message has two calls of one id that differ: the first stays"),
     )
@@ -110,14 +126,16 @@ class ClaudeCode:
         return envelopes
 
     def recognises(self, payload: Any) -> float:
-        """Lines of the tree's types with uuid and message are certain."""
+        """Lines of the tree's types with uuid and message are certain; a file may begin with many others."""
         objects = first_objects(payload)
+        if objects and all(isinstance(one.get("type"), str) and "message" not in one for one in objects):
+            objects = first_objects(payload, LOOK_FURTHER)
         tree = [one for one in objects if one.get("type") in TREE_TYPES]
         if any("message" in one and ("uuid" in one or "parentUuid" in one or "sessionId" in one) for one in tree):
             return 0.97
         if any(isinstance(one.get("message"), dict) and one.get("type") in ("user", "assistant") for one in tree):
             return 0.8
-        return 0.6 if any(one.get("type") == "summary" and "leafUuid" in one for one in objects) else 0.0
+        return 0.6 if any(_is_mark(one) for one in objects) else 0.0
 
     def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
         """Return what an import would report, as findings."""
@@ -127,6 +145,12 @@ class ClaudeCode:
         except MalformedHistoryError as error:
             return [Finding(rule="CC1", path="", message=problem) for problem in error.problems]
         return [Finding(rule=loss.rule, path=loss.path, message=f"{loss.action}: {loss.detail}") for loss in report]
+
+
+def _is_mark(line: Mapping[str, Any]) -> bool:
+    kind, session = line.get("type"), "session_id" in line and "uuid" in line
+    keys = _MARKS.get(kind) if isinstance(kind, str) else None
+    return keys is not None and (all(key in line for key in keys) or (kind == "system" and session))
 
 
 def _envelopes(step: Step, options: ImportOptions, report: Report) -> Iterator[MessageEnvelope]:

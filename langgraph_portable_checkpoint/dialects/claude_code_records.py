@@ -76,6 +76,11 @@ class Record:
         return (self.type, self.message.get("content")) if self.type in ("user", "assistant") else None
 
     @property
+    def is_boundary(self) -> bool:
+        """True for the line that a compaction begins with."""
+        return self.type == "system" and self.value.get("subtype") == "compact_boundary"
+
+    @property
     def hidden(self) -> bool:
         return bool(self.value.get("teamName")) or of_subagent(self.value)
 
@@ -87,6 +92,12 @@ class Record:
     def aside(self) -> bool:
         """True for what the program says beside the conversation; a summary is the conversation itself."""
         return self.by_program and not self.value.get("isCompactSummary")
+
+    @property
+    def of_call(self) -> str | None:
+        """The call that the program says this line belongs to, as a skill's text does."""
+        found = self.value.get("sourceToolUseID")
+        return found if isinstance(found, str) and found else None
 
     @property
     def by_program(self) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .claude_code_answers import Answer, gather
+from .claude_code_compaction import Relinked, cut_stream, keeps, relink
 from .claude_code_records import TREE_TYPES, Record, of_subagent
 from .jsonl import BadLine, Line
 from .report import LossKind
@@ -51,19 +52,21 @@ class Session:
 def assemble(lines: Iterable[Line | BadLine]) -> Session:
     """Find the conversation in the lines of one session file."""
     session = Session()
-    records = _last_of_each_uuid(_records(lines, session), session)
+    records = _last_of_each_uuid(cut_stream(_records(lines, session)), session)
     if not records:
         session.problems.append("no line is a user or assistant message")
         return session
-    by_uuid = {record.uuid: record for record in records}
-    leaf = _leaf(records, by_uuid)
+    leaf = _leaf(records, records)
     if leaf is None:
         session.problems.append(f"line {records[0].line}: every record has a child, so parentUuid runs in a circle")
         return session
-    chain = _walk(leaf, by_uuid, session)
+    relinked = _with_kept(records, leaf, session)
+    records, leaf = relinked.records, _leaf(relinked.ends, relinked.records) or leaf
+    chain = _walk(leaf, {record.uuid: record for record in records}, session.notes)
     path = _shown(chain)
-    answers = gather(path, _of_same_speakers(records, path))
-    kept = {one.uuid for one in path} | {one.uuid for each in answers for one in (*each.beside, *each.results)}
+    near = [record for record in records if record.uuid not in relinked.replaced]
+    answers = gather(path, _of_same_speakers(near, path))
+    kept = {one.uuid for one in path} | {one.uuid for each in answers for one in each.off_path}
     _note_left_out(records, kept, chain[0], session)
     session.steps = _steps(path, answers, {record.uuid: place for place, record in enumerate(records)}, session)
     return session
@@ -115,13 +118,30 @@ def _record(line: Line, previous: str | None) -> Record | None:
     return Record.of(line, uuid, parent if isinstance(parent, str) else None)
 
 
-def _leaf(records: Sequence[Record], by_uuid: Mapping[str, Record]) -> Record | None:
+def _with_kept(records: list[Record], leaf: Record, session: Session) -> Relinked:
+    """Bring in what a compaction keeps: the last one that leads to the leaf, by what it keeps or by its own lines."""
+    by_uuid = {record.uuid: record for record in records}
+    root = _walk(leaf, by_uuid, [])[0]
+    last = [one for one in records if one.is_boundary and one.hidden <= leaf.hidden and one.line < leaf.line][-1:]
+    for boundary in [*last, *([root] if root.is_boundary else [])]:
+        found = relink(records, boundary)
+        end = _leaf(found.ends, found.records) if found else None
+        if found and end and _walk(end, {one.uuid: one for one in found.records}, [])[0].uuid == boundary.uuid:
+            return found
+    if root.is_boundary and keeps(root):
+        why = "some of them, or what they follow, is not in this file"
+        session.notes.append(Note("CC4", "unresolved", root.line, "left out messages that a compaction kept", why))
+    return Relinked(records, records, frozenset())
+
+
+def _leaf(ends: Sequence[Record], records: Sequence[Record]) -> Record | None:
     """The last message in file order that ends a branch; of the main conversation, unless the file is a subagent's.
 
     A branch may end in what the program said by itself (a skill's text, a hook's), but holds more than that.
     """
-    parents = {record.parent for record in records}
-    leaves = [_nearest_said(record, by_uuid) for record in records if record.uuid not in parents]
+    by_uuid = {record.uuid: record for record in records}
+    parents = {record.parent for record in ends}
+    leaves = [_nearest_said(record, by_uuid) for record in ends if record.uuid not in parents]
     found = [leaf for leaf in leaves if leaf is not None]
     main = [leaf for leaf in found if not leaf.hidden and _says_more(leaf, by_uuid)]
     return max(main or found, key=lambda record: record.line, default=None)
@@ -147,7 +167,8 @@ def _nearest_said(record: Record | None, by_uuid: Mapping[str, Record]) -> Recor
     return record if record is not None and record.said else None
 
 
-def _walk(leaf: Record, by_uuid: Mapping[str, Record], session: Session) -> list[Record]:
+def _walk(leaf: Record, by_uuid: Mapping[str, Record], notes: list[Note]) -> list[Record]:
+    """Return the records from the root to the leaf."""
     chain: list[Record] = []
     seen: set[str] = set()
     current: Record | None = leaf
@@ -155,17 +176,12 @@ def _walk(leaf: Record, by_uuid: Mapping[str, Record], session: Session) -> list
         seen.add(current.uuid)
         chain.append(current)
         if current.parent in seen:
-            session.notes.append(
-                Note("CC4", "unresolved", current.line, "stopped there", "parentUuid runs in a circle")
-            )
+            notes.append(Note("CC4", "unresolved", current.line, "stopped there", "parentUuid runs in a circle"))
             break
         parent = by_uuid.get(current.parent) if current.parent else None
         if current.parent and parent is None:
-            session.notes.append(
-                Note(
-                    "CC4", "unresolved", current.line, "began the conversation there", "its parent is not in this file"
-                )
-            )
+            why = "its parent is not in this file"
+            notes.append(Note("CC4", "unresolved", current.line, "began the conversation there", why))
         current = parent
     return chain[::-1]
 
@@ -196,15 +212,19 @@ def _why_left_out(record: Record, start: Record) -> str:
         return "a subagent's side conversation"
     if record.value.get("teamName"):
         return "a team member's conversation"
-    if start.value.get("subtype") == "compact_boundary" and record.line < start.line:
+    if start.is_boundary and record.line < start.line:
         return "replaced by the summary of a compaction"
     return "an abandoned branch"
 
 
 def _steps(path: Sequence[Record], answers: Sequence[Answer], place: Mapping[str, int], session: Session) -> list[Step]:
-    """Put each answer where it begins, its results beside the path where it ends; what nobody said is told."""
+    """Put each answer where it begins, its results beside the path where it ends, and texts of its calls behind them.
+
+    What nobody said is told.
+    """
     starts = {answer.lines[0].uuid: answer for answer in answers}
     ends = {answer.lines[-1].uuid: answer for answer in answers}
+    texts = {answer.last: answer.texts for answer in answers}
     within = {line.uuid for answer in answers for line in answer.lines}
     steps: list[Step] = []
     skipped: Counter[str] = Counter()
@@ -217,6 +237,7 @@ def _steps(path: Sequence[Record], answers: Sequence[Answer], place: Mapping[str
             steps.append(Step((record,)))
         if record.uuid in ends:
             steps += [Step((result,)) for result in ends[record.uuid].results]
+        steps += [Step((one,)) for one in texts.get(record.uuid, ())]
     session.notes += [
         Note("CC5", "dropped", None, f"left out {count} records", why) for why, count in sorted(skipped.items())
     ]
