@@ -217,8 +217,9 @@ def _dressed(envelope: MessageEnvelope, step: Step) -> MessageEnvelope:
         _add_answer_facts(envelope, last)
     elif envelope["role"] == "tool":
         envelope["id"] = f"{first.uuid}:{envelope.get('tool_call_id')}"
-        if "toolUseResult" in first.value and len(first.blocks("tool_result")) == 1:
-            envelope["artifact"] = first.value["toolUseResult"]
+        told = first.value.get("toolUseResult", first.value.get("tool_use_result"))
+        if told is not None and len(first.blocks("tool_result")) == 1:
+            envelope["artifact"] = told
     elif not _is_typed(envelope, first):
         envelope["typed_by_user"] = False
     return envelope

@@ -139,32 +139,44 @@ def _leaf(ends: Sequence[Record], records: Sequence[Record]) -> Record | None:
 
     A branch may end in what the program said by itself (a skill's text, a hook's), but holds more than that.
     """
-    by_uuid = {record.uuid: record for record in records}
+    above = _Above({record.uuid: record for record in records})
     parents = {record.parent for record in ends}
-    leaves = [_nearest_said(record, by_uuid) for record in ends if record.uuid not in parents]
+    leaves = [above.nearest_said(record) for record in ends if record.uuid not in parents]
     found = [leaf for leaf in leaves if leaf is not None]
-    main = [leaf for leaf in found if not leaf.hidden and _says_more(leaf, by_uuid)]
+    main = [leaf for leaf in found if not leaf.hidden and above.says_more(leaf)]
     return max(main or found, key=lambda record: record.line, default=None)
 
 
-def _says_more(leaf: Record, by_uuid: Mapping[str, Record]) -> bool:
-    """True if a branch holds what the program did not say by itself."""
-    seen: set[str] = set()
-    record: Record | None = leaf
-    while record is not None and record.aside:
-        seen.add(record.uuid)
-        above = by_uuid.get(record.parent or "")
-        record = _nearest_said(above, by_uuid) if above is not None and above.uuid not in seen else None
-    return record is not None
+@dataclass
+class _Above:
+    """What stands above records; each is walked past once, however many branches begin below it."""
 
+    by_uuid: Mapping[str, Record]
+    _said: dict[str, Record | None] = field(default_factory=dict)
+    _more: dict[str, bool] = field(default_factory=dict)
 
-def _nearest_said(record: Record | None, by_uuid: Mapping[str, Record]) -> Record | None:
-    """Return the record, or the next one above it, in which somebody says something."""
-    seen: set[str] = set()
-    while record is not None and not record.said and record.uuid not in seen:
-        seen.add(record.uuid)
-        record = by_uuid.get(record.parent or "")
-    return record if record is not None and record.said else None
+    def nearest_said(self, record: Record | None) -> Record | None:
+        """Return the record, or the next one above it, in which somebody says something."""
+        passed: list[str] = []
+        while record is not None and not record.said and record.uuid not in self._said:
+            self._said[record.uuid] = None  # where a circle ends
+            passed.append(record.uuid)
+            record = self.by_uuid.get(record.parent or "")
+        found = record if record is None or record.said else self._said[record.uuid]
+        self._said.update(dict.fromkeys(passed, found))
+        return found
+
+    def says_more(self, leaf: Record) -> bool:
+        """True if a branch holds what the program did not say by itself."""
+        passed: list[str] = []
+        record: Record | None = leaf
+        while record is not None and record.aside and record.uuid not in self._more:
+            self._more[record.uuid] = False
+            passed.append(record.uuid)
+            record = self.nearest_said(self.by_uuid.get(record.parent or ""))
+        found = record is not None and (not record.aside or self._more[record.uuid])
+        self._more.update(dict.fromkeys(passed, found))
+        return found
 
 
 def _walk(leaf: Record, by_uuid: Mapping[str, Record], notes: list[Note]) -> list[Record]:

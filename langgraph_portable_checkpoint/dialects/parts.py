@@ -127,6 +127,8 @@ class Parts:
         """Return what stands for a block without its item id: the items of hosted tools are nothing without theirs."""
         if not block["type"].startswith("server_tool"):
             return [_anonymous(block)]
+        if not _item_id(block):
+            return [block]
         return self._without_server_tool(block, placed, path, "its id went with its reasoning")
 
     def text(self, block: Block, placed: Placed, path: str) -> list[Block]:

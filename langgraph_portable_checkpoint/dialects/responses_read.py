@@ -113,8 +113,7 @@ class ItemReader:
 
     def _model_item(self, kind: str, item: Mapping[str, Any], path: str) -> None:
         if kind == "reasoning":
-            if not isinstance(item.get("summary", []), list):
-                self.problems.add(f"{path}.summary", "is not a list")
+            if not _is_summary(item.get("summary", []), f"{path}.summary", self.problems):
                 return
             block = _reasoning(item)
         elif kind in CALLS:
@@ -181,6 +180,19 @@ def _lifted(block: Block) -> Block:
     item = {key: value for key, value in item.items() if key != "index"}  # where it stood in a stream
     call: Block = {**_call(item["type"], item), "raw": item}
     return call if well_typed(call) else block
+
+
+def _is_summary(summary: Any, path: str, problems: Problems) -> bool:
+    """Tell whether a summary is a list of parts with texts; what is not is told."""
+    wrong: list[tuple[str, str]] = [] if isinstance(summary, list) else [("", "is not a list")]
+    for at, part in enumerate(summary if isinstance(summary, list) else ()):
+        if not isinstance(part, (dict, Mapping)) or not isinstance(part.get("text"), str):
+            wrong.append((f"[{at}]", "is no part with a text"))
+        elif not isinstance(part.get("type", ""), str):
+            wrong.append((f"[{at}].type", "is not a text"))
+    for place, reason in wrong:
+        problems.add(f"{path}{place}", reason)
+    return not wrong
 
 
 def _reasoning(item: Mapping[str, Any]) -> Block:

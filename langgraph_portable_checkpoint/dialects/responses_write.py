@@ -21,6 +21,7 @@ from .reasoning import origin_of
 from .report import LossKind, Placed, Report
 from .responses_items import API, CALLS, HOSTED, NAME, NEED_ID, NULLS, USER_ITEMS, WITHHELD
 from .responses_keys import NATIVE_KEYS, known_item, native_form, output_form, unknown_of
+from .responses_searches import lone_searches
 from .responses_spell import (
     PARTS,
     call_item,
@@ -66,6 +67,7 @@ class ResponsesWriter:
             items = self._plain_items(placed.envelope) or _WRITERS[placed.envelope["role"]](self, placed)
             for item in items:
                 self.items.append((item, placed))
+        self._pair_searches()
         self._follow_reasoning()
         self._distinct_ids()
         self._shorten()
@@ -328,6 +330,14 @@ class ResponsesWriter:
             return dict(raw)
         self.lose("R12", "synthesized", placed, action="an image got the detail that it must have", detail="auto")
         return {**raw, "detail": "auto"}
+
+    def _pair_searches(self) -> None:
+        """Drop searches for tools that the client ran, or was to run, without their other half (R3, R4)."""
+        lone = lone_searches(item for item, _ in self.items)
+        for at in sorted(lone, reverse=True):
+            item, placed = self.items.pop(at)
+            action = "a search for tools without its other half was left out"
+            self.lose(lone[at], "dropped", placed, action=action, detail=str(item["call_id"]))
 
     def _follow_reasoning(self) -> None:
         """Drop reasoning that no item of the model follows directly (R1)."""

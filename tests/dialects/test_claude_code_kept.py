@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from langgraph_portable_checkpoint import import_messages
+from langgraph_portable_checkpoint.dialects.claude_code_records import Record
+from langgraph_portable_checkpoint.dialects.claude_code_tree import _Above
+from langgraph_portable_checkpoint.dialects.jsonl import Line
 from tests.dialects.claude_code_lines import answered, read, result, said, shape, text, use
 from tests.dialects.test_claude_code_answers import check_exports
 
@@ -364,3 +367,39 @@ def test_files_that_begin_with_many_other_lines_are_recognised(head: list[dict[s
     for payload in (lines, "\n".join(map(json.dumps, lines))):
         imported = import_messages(payload, "auto")
         assert (imported.dialect, len(imported.messages)) == ("claude-code", 2)
+
+
+def test_finding_the_leaf_walks_past_each_line_once() -> None:
+    lines: list[dict[str, Any]] = [
+        {"type": "user", "uuid": "u", "parentUuid": None, "message": {"role": "user", "content": "q"}}
+    ]
+    for at in range(2000):
+        above = lines[-2]["uuid"] if at else "u"
+        said = {"role": "user", "content": "m"}
+        lines.append({"type": "user", "isMeta": True, "uuid": f"m{at}", "parentUuid": above, "message": said})
+        lines.append({"type": "progress", "uuid": f"p{at}", "parentUuid": f"m{at}"})
+    looked = 0
+
+    class Counted(dict[str, Any]):
+        def get(self, key: Any, default: Any = None) -> Any:
+            nonlocal looked
+            looked += 1
+            return super().get(key, default)
+
+    records = [Record.of(Line(at, line, ()), line["uuid"], line["parentUuid"]) for at, line in enumerate(lines)]
+    above_all = _Above(Counted({record.uuid: record for record in records}))
+    for record in records:
+        above_all.says_more(record)
+        above_all.nearest_said(record)
+    assert looked < 3 * len(records)
+
+
+def test_the_structured_result_of_the_sdk_s_stream_is_the_artifact() -> None:
+    lines: list[Any] = [
+        {"type": "assistant", "uuid": "a", "message": {"id": "m", "role": "assistant", "content": [
+            {"type": "tool_use", "id": "t", "name": "Read", "input": {}}]}},
+        {"type": "user", "uuid": "b", "tool_use_result": {"n": 1}, "message": {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t", "content": "x"}]}},
+    ]  # fmt: skip
+    (_, result) = import_messages(lines, "claude-code").messages
+    assert getattr(result, "artifact", None) == {"n": 1}

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ..base import Finding, Rule
 from ..responses_items import CALLS, NEED_ID, OUTPUTS, call_id_of
+from ..responses_searches import lone_searches
 from .responses_shapes import HOLD_PARTS, INTERPRETED, ITEMS, OUTPUT_PARTS, PARTS, PHASES, TEXT_OUTPUTS
 from .shapes import Shape
 
@@ -106,6 +107,8 @@ def lint_items(items: Any, *, stateless: bool, openai: bool, held: bool = False)
             found.append(Finding(rule="R7", path=f"input[{at}]", message="is not an object"))
     found.extend(_reasoning(known, runs=not openai))
     found.extend(_pairs(known, held=held))
+    if not held:
+        found.extend(_searches(known))
     for check in _CHECKS:
         found.extend(check(known))
     if stateless:
@@ -153,6 +156,13 @@ def _sealed(items: Sequence[_Item]) -> Iterator[Finding]:
     for path, item in items:
         if kind_of(item) == "reasoning" and not item.get("encrypted_content"):
             yield Finding(rule="R2", path=path, message="reasoning without encrypted_content in a stateless request")
+
+
+def _searches(items: Sequence[_Item]) -> Iterator[Finding]:
+    """R3, R4 of searches for tools that the client runs."""
+    for at, rule in lone_searches(item for _, item in items).items():
+        path, item = items[at]
+        yield Finding(rule=rule, path=path, message=f"the other half of {kind_of(item)} is not there")
 
 
 def _pairs(items: Sequence[_Item], *, held: bool) -> Iterator[Finding]:
