@@ -16,7 +16,8 @@ from langgraph_portable_checkpoint import MediaPolicy, copy_threads
 from langgraph_portable_checkpoint.errors import ThreadNotFoundError
 from langgraph_portable_checkpoint.media.table import Upload
 from langgraph_portable_checkpoint.storage.drivers import BlockingDriver
-from langgraph_portable_checkpoint.storage.items import pack
+from langgraph_portable_checkpoint.storage.items import media_ref, pack
+from langgraph_portable_checkpoint.storage.programs.blobs import open_media_record, seal_media_record
 from tests.media.test_thread_media import ONE, TWO, part, sha256
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import checkpoint, config, metadata
@@ -374,3 +375,62 @@ def test_bytes_that_were_lost_where_earlier_versions_kept_them_are_kept_anew(
     record(calls, saver, "c", ONE)
     assert calls.run(make_saver(), "media_report", "t") == []
     assert renew(calls, make_saver(), lambda _: URI + "d")[:2] == ([ONE], ["expired_reuploaded"])
+
+
+def _tell_of_uploads_as_before(make_saver: SaverFactory, saver: Any, name: str, data: bytes) -> None:
+    """Write an upload into the record of its medium, as earlier versions did."""
+    view, field = saver._core.views.get("t"), saver._core.layout.thread("t")[7]
+    ref = media_ref(hashlib.sha256(data).digest(), view.secrets.key)
+    told = {"uri": URI + name, "uploaded_at": "2026-01-01T00:00:00Z", "expires_at": "2026-01-03T00:00:00Z"}
+    with make_saver.room.client() as client:
+        known = open_media_record(view, ref, client.hget(field, ref), where="t")
+        client.hset(field, ref, seal_media_record(view, ref, {**known, "uploads": [told]}))
+
+
+@pytest.mark.parametrize("how", ["put", "writes"])
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_a_save_of_the_same_bytes_leaves_uploads_that_earlier_versions_wrote(
+    make_saver: SaverFactory, make: Callable[..., Any], calls: Calls, how: str, size: str
+) -> None:
+    saver, data = make(), ONE if size == "small" else ONE + TWO * 80
+    say(calls, saver, part(data))
+    _tell_of_uploads_as_before(make_saver, saver, "c", data)
+    where = say(calls, saver, link("c"))
+    if how == "put":
+        say(calls, make(), part(data), link("c"))
+    else:
+        calls.put_writes(make(), where, [("messages", HumanMessage([part(data)]))], "task")
+    assert uris(calls, make()) == {"image/png": ["c"]}
+    say(calls, saver, link("c"))
+    if not sealed(saver):  # a prune cannot look into what is sealed
+        calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    assert uris(calls, make()) == {"image/png": ["c"]}
+    assert calls.run(make(), "media_report", "t") == []
+    assert renew(calls, make(), lambda _: URI + "d")[0] == [data]
+
+
+def test_bytes_that_an_upload_has_in_the_thread_stay_there_when_a_message_brings_them(
+    make_saver: SaverFactory, calls: Calls, tmp_path: Path
+) -> None:
+    options = {"media_store": tmp_path, "serde": EncryptedSerializer.from_pycryptodome_aes(key=b"k" * 32)}
+    saver = make_saver(**options)
+    say(calls, saver, link("c"))
+    record(calls, saver, "c", ONE)
+    say(calls, make_saver(**options), part(ONE), link("c"))
+    assert [one.store for one in calls.run(make_saver(**options), "media_table", "t")] == ["redis"]
+    assert len(blobs(make_saver, saver)) == 1
+    later = datetime.now(UTC) + timedelta(days=9)
+    calls.run(saver, "collect_media_garbage", dry_run=False, now=later)
+    swept = calls.run(saver, "collect_media_garbage", dry_run=False, now=later + timedelta(days=9))
+    assert (swept.live, swept.missing, [path for path in tmp_path.rglob("*") if path.is_file()]) == (0, (), [])
+    assert calls.run(make_saver(**options), "media_report", "t") == []
+
+
+def test_media_of_a_thread_that_got_a_store_since_are_kept_once(
+    make_saver: SaverFactory, calls: Calls, tmp_path: Path
+) -> None:
+    say(calls, make_saver(), part(ONE))
+    saver = make_saver(media_store=tmp_path)
+    calls.put(saver, config("t"), checkpoint({"messages": [HumanMessage([part(ONE)])]}), metadata(), {"messages": 2})
+    assert [one.store for one in calls.run(saver, "media_table", "t")] == ["redis"]
+    assert len(blobs(make_saver, saver)) == 1
