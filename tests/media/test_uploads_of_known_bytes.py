@@ -13,7 +13,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from langgraph_portable_checkpoint import MediaPolicy, copy_threads
-from langgraph_portable_checkpoint.errors import ThreadNotFoundError
+from langgraph_portable_checkpoint.errors import ConflictError, ThreadDeletedError, ThreadNotFoundError
 from langgraph_portable_checkpoint.media.table import Upload
 from langgraph_portable_checkpoint.storage.drivers import BlockingDriver
 from langgraph_portable_checkpoint.storage.items import media_ref, pack
@@ -434,3 +434,156 @@ def test_media_of_a_thread_that_got_a_store_since_are_kept_once(
     calls.put(saver, config("t"), checkpoint({"messages": [HumanMessage([part(ONE)])]}), metadata(), {"messages": 2})
     assert [one.store for one in calls.run(saver, "media_table", "t")] == ["redis"]
     assert len(blobs(make_saver, saver)) == 1
+
+
+def test_an_upload_that_a_policy_strips_leaves_those_of_before_with_their_bytes(
+    make_saver: SaverFactory, calls: Calls
+) -> None:
+    saver = make_saver()
+    say(calls, saver, part(ONE))
+    _tell_of_uploads_as_before(make_saver, saver, "c", ONE)
+    record(calls, make_saver(media_policy="strip"), "d", ONE)
+    say(calls, saver, link("c"), link("d"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    assert uris(calls, make_saver()) == {"image/png": ["c", "d"]}
+    assert renew(calls, make_saver(), lambda _: URI + "e")[0] == [ONE]
+
+
+def test_an_upload_that_a_policy_strips_has_the_bytes_of_a_message_while_it_is_there(
+    make: Callable[..., Any], calls: Calls
+) -> None:
+    saver = make()
+    say(calls, saver, part(ONE), link("c"))
+    record(calls, make(media_policy="strip"), "c", ONE)
+    [one] = calls.run(make(), "media_table", "t")
+    assert (one.sha256, one.first_turn, len(one.uploads)) == (sha256(ONE), 0, 1)
+    sent, reasons, content = renew(calls, make(), lambda _: URI + "d")
+    assert (sent, reasons, content) == ([ONE], ["expired_reuploaded"], [part(ONE), link("d")])
+
+
+def test_a_refresh_under_a_policy_that_strips_keeps_no_bytes_beyond_their_message(
+    make_saver: SaverFactory, make: Callable[..., Any], calls: Calls
+) -> None:
+    saver = make()
+    say(calls, saver, part(ONE), link("c"))
+    strict = make(media_policy="strip")
+    record(calls, strict, "c", ONE)
+    assert renew(calls, strict, lambda _: URI + "d")[0] == [ONE]
+    say(calls, saver, link("d"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    assert blobs(make_saver, saver) == []
+    assert uris(calls, make()) == {"image/png": ["c", "d"]}
+
+
+def _uri_records(make_saver: SaverFactory, saver: Any, name: str) -> int:
+    """Count the records that have a URI."""
+    keys = saver._core.layout.thread("t")
+    with make_saver.room.client() as client:
+        view = saver._core.views.get("t")
+        found = [open_media_record(view, field, data, where="t") for field, data in client.hgetall(keys[7]).items()]
+    return sum(one["uri"] == URI + name for each in found for one in each.get("uploads", []))
+
+
+@pytest.mark.parametrize("others", [(), ("other",)])
+def test_a_uri_that_is_recorded_with_two_media_at_once_is_one_medium_s(
+    make: Callable[..., Any], make_saver: SaverFactory, others: tuple[str, ...]
+) -> None:
+    saver, other, sync = make(), make(), Calls()
+    say(sync, saver, link("c"))
+    for name in others:
+        record(sync, saver, name, TWO)
+    plain_read, met = saver._read, []
+
+    def read(thread_id: str) -> Any:
+        found = yield from plain_read(thread_id)
+        if not met:
+            met.append(record(sync, other, "c", TWO))
+        return found
+
+    saver._read = read
+    record(sync, saver, "c", ONE, uploaded_at=PAST)
+    del saver._read
+    assert _uri_records(make_saver, saver, "c") == 1
+    owner = sync.run(make(), "media_table", "t").by_uri(URI + "c")
+    assert owner.sha256 == sha256(TWO)
+
+
+def test_a_damaged_blob_is_put_back_by_recording_the_upload_once_more(
+    make_saver: SaverFactory, make: Callable[..., Any], calls: Calls
+) -> None:
+    saver = make()
+    say(calls, saver, link("c"))
+    record(calls, saver, "c", ONE)
+    view, keys = saver._core.views.get("t"), saver._core.layout.thread("t")
+    with make_saver.room.client() as client:
+        client.hset(keys[6], media_ref(hashlib.sha256(ONE).digest(), view.secrets.key), b"other bytes")
+    assert [one.reason for one in calls.run(make(), "media_report", "t")] == ["corrupt_blob"]
+    record(calls, make(), "c", ONE)
+    assert calls.run(make(), "media_report", "t") == []
+    assert renew(calls, make(), lambda _: URI + "d")[0] == [ONE]
+
+
+def test_a_refresh_whose_checkpoint_is_pruned_meanwhile_says_that_the_thread_went_on(
+    make: Callable[..., Any], calls: Calls
+) -> None:
+    saver, other = make(), make()
+    say(calls, saver, link("c"))
+    record(calls, saver, "c", ONE)
+
+    def answer(data: bytes) -> str:
+        say(Calls(), other, link("c"), {"type": "text", "text": "more"})
+        other.prune(["t"], strategy="keep_latest")
+        return URI + "d"
+
+    with pytest.raises(ConflictError):
+        renew(calls, saver, answer)
+    assert uris(calls, make()) == {"image/png": ["c", "d"]}
+
+
+def test_uploads_of_a_thread_that_is_deleted_meanwhile_are_not_its_successor_s(
+    make: Callable[..., Any], calls: Calls
+) -> None:
+    saver, other = make(), make()
+    say(calls, saver, link("c"))
+    record(calls, saver, "c", ONE)
+
+    def answer(data: bytes) -> str:
+        other.delete_thread("t")
+        say(Calls(), other, link("x"))
+        return URI + "d"
+
+    with pytest.raises(ThreadDeletedError):
+        renew(calls, saver, answer)
+    assert uris(calls, make()) == {}
+
+
+def test_bytes_that_earlier_versions_kept_a_second_time_go_with_the_next_note(
+    make_saver: SaverFactory, calls: Calls
+) -> None:
+    saver = make_saver()
+    say(calls, saver, part(ONE), link("c"))
+    name = b"upload:" + hashlib.sha256(ONE).digest()[:16]
+    with make_saver.room.client() as client:
+        keys = saver._core.layout.thread("t")
+        client.hset(keys[7], name, _earlier_record("c", ONE, store="redis"))
+        client.hset(keys[6], name, ONE)
+    record(calls, saver, "d", ONE)
+    assert blobs(make_saver, saver) == [name.removeprefix(b"upload:")]
+    assert calls.run(make_saver(), "media_report", "t") == []
+    assert uris(calls, make_saver()) == {"image/png": ["c", "d"]}
+
+
+def test_bytes_that_earlier_versions_kept_for_a_uri_of_other_bytes_by_now_are_freed(
+    make_saver: SaverFactory, calls: Calls
+) -> None:
+    saver = make_saver()
+    say(calls, saver, link("c"))
+    name = b"upload:" + hashlib.sha256(ONE).digest()[:16]
+    with make_saver.room.client() as client:
+        keys = saver._core.layout.thread("t")
+        client.hset(keys[7], name, _earlier_record("c", ONE, store="redis"))
+        client.hset(keys[6], mapping={name: ONE, b"upload:left by others": ONE, b"unknown": b""})
+    record(calls, saver, "c", TWO)
+    say(calls, saver, link("c"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    assert blobs(make_saver, saver) == sorted([hashlib.sha256(TWO).digest()[:16], b"unknown"])

@@ -7,7 +7,7 @@ local meta = redis.call('HMGET', META, 'g', 'k')
 if (meta[1] or '') ~= ARGV[1] then return {'stale', meta[1] or '', meta[2] or ''} end
 if lease_refuses(ARGV[3]) then return {'leased'} end
 check_types()
-check_rights('UNLINK', 'ZREM', 'HDEL', 'HSET', 'HVALS', 'HMGET', 'HKEYS', 'HGET')
+check_rights('UNLINK', 'ZREM', 'HDEL', 'HSET', 'HVALS', 'HMGET', 'HKEYS', 'HGET', 'HEXISTS')
 local removed = 0
 for i = 4, #ARGV do
   removed = removed + redis.call('HDEL', CKPTS, ARGV[i])
@@ -38,7 +38,9 @@ end
 local swept = 0
 for _, key in ipairs({ITEMS, BLOBS, MEDIA}) do
   for _, digest in ipairs(redis.call('HKEYS', key)) do
-    if #digest == 16 and not live[digest] then swept = swept + redis.call('HDEL', key, digest) end
+    local spare = #digest == 16 and not live[digest]
+    if key == BLOBS and string.sub(digest, 1, 7) == 'upload:' then spare = redis.call('HEXISTS', MEDIA, digest) == 0 end
+    if spare then swept = swept + redis.call('HDEL', key, digest) end
   end
 end
 redis.call('HSET', META, 'g', ARGV[2])
