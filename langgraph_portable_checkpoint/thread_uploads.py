@@ -118,29 +118,36 @@ class UploadMethods:
         return await self._arun(self._record(thread_id, upload, data, mime_type))
 
     def _record(
-        self, thread_id: str, upload: Upload, data: bytes | None, mime_type: str | None
+        self,
+        thread_id: str,
+        upload: Upload,
+        data: bytes | None,
+        mime_type: str | None,
+        *,
+        known_sha256: str | None = None,
     ) -> Program[MediaRecord]:
+        """Remember an upload; `known_sha256`, in hex, of bytes that are not at hand."""
         data, mime_type = checked_bytes(data), checked_text("mime_type", mime_type)
-        digest = sha256(data) if data is not None else None
+        digest = sha256(data).hexdigest() if data is not None else known_sha256
         kept: KeptBytes | None = None
         for _ in range(MAX_NOTES):
             media = yield from self._read(thread_id)
-            name = media.ref_of(digest.digest()) if digest is not None else None
+            name = media.ref_of(bytes.fromhex(digest)) if digest is not None else None
             if name is not None and digest is not None:
-                media = media.with_digest(name, digest.hexdigest())
+                media = media.with_digest(name, digest)
             plan = plan_upload(
                 media.table,
                 upload,
                 policy=self.media_policy,
                 external=self._core.store is not None,
-                sha256=digest.hexdigest() if digest is not None else None,
+                sha256=digest,
                 mime_type=mime_type,
                 size_bytes=len(data) if data is not None else None,
             )
             noting = Noting(media, plan, name or media.name_of(plan.record))
-            if data is not None and noting.keeps_bytes and (kept is None or kept.name != name):
-                if not (yield from noting.has_sound_bytes(self._core, thread_id)):
-                    kept = yield from self._keep(media, noting.name, data, mime_type)
+            wanted = data is not None and noting.keeps_bytes and (kept is None or kept.name != name)
+            if data is not None and wanted and not (yield from noting.has_sound_bytes(self._core, thread_id)):
+                kept = yield from self._keep(media, noting.name, data, mime_type)
             noted = yield from noting.note(self._core, thread_id, kept)
             if noted.done and not noted.alone:
                 yield from settle_uploads(self._core, thread_id)

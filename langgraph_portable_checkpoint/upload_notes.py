@@ -105,7 +105,7 @@ class ThreadMedia:
         """Return the SHA-256 of the bytes as they are read: a sealed thread may have only that of what is stored."""
         digest = _digest_of(record)
         if digest is None or not self._key:
-            return record.sha256
+            return record.sha256 if digest is not None else None
         named = {self.ref_of(digest), *(self.name_of_uri(upload.uri) for upload in record.uploads)}
         return record.sha256 if name in named else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +14,12 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from langgraph_portable_checkpoint import MediaPolicy, copy_threads
-from langgraph_portable_checkpoint.errors import ConflictError, ThreadDeletedError, ThreadNotFoundError
+from langgraph_portable_checkpoint.errors import (
+    ConflictError,
+    CorruptRecordError,
+    ThreadDeletedError,
+    ThreadNotFoundError,
+)
 from langgraph_portable_checkpoint.media.table import Upload
 from langgraph_portable_checkpoint.storage.drivers import BlockingDriver
 from langgraph_portable_checkpoint.storage.items import media_ref, pack
@@ -587,3 +593,108 @@ def test_bytes_that_earlier_versions_kept_for_a_uri_of_other_bytes_by_now_are_fr
     say(calls, saver, link("c"))
     calls.run(saver, "prune", ["t"], strategy="keep_latest")
     assert blobs(make_saver, saver) == sorted([hashlib.sha256(TWO).digest()[:16], b"unknown"])
+
+
+def _sealing(key: bytes) -> EncryptedSerializer:
+    return EncryptedSerializer.from_pycryptodome_aes(key=key * 32)
+
+
+def _another(make_saver: SaverFactory, **options: Any) -> Any:
+    """A saver elsewhere, with another key: no thread can go there as it is stored."""
+    return make_saver(prefix=f"{make_saver.room.prefix}-copy", serde=_sealing(b"o"), **options)
+
+
+@pytest.mark.parametrize("way", ["copy", "archive"])
+def test_an_upload_that_a_policy_stripped_has_its_medium_in_copies_and_archives(
+    make_saver: SaverFactory, make: Callable[..., Any], calls: Calls, way: str
+) -> None:
+    saver = make()
+    say(calls, saver, part(ONE), link("c"))
+    record(calls, make(media_policy="strip"), "c", ONE)
+    there = _another(make_saver)
+    if way == "copy":
+        assert copy_threads(make(), there).differences == []
+    else:
+        calls.run(there, "from_json", calls.run(make(), "to_json", "t"), thread_id="t")
+    assert renew(calls, there, lambda _: URI + "d")[:2] == ([ONE], ["expired_reuploaded"])
+
+
+@pytest.mark.parametrize("way", ["copy", "archive"])
+@pytest.mark.parametrize("last", [ONE, TWO], ids=["one", "two"])
+def test_a_uri_in_two_records_is_the_same_medium_s_in_copies_and_archives(
+    make_saver: SaverFactory, calls: Calls, way: str, last: bytes
+) -> None:
+    saver = make_saver()
+    say(calls, saver, link("c"))
+    record(calls, saver, "of one", ONE)
+    record(calls, saver, "of two", TWO)
+    with make_saver.room.client() as client:
+        field = saver._core.layout.thread("t")[7]
+        for data in (ONE, TWO):
+            name = b"upload:" + hashlib.sha256(data).digest()[:16]
+            at = datetime(2026, 2 if data is last else 1, 1, tzinfo=UTC)
+            made = Upload(uri=URI + "c", uploaded_at=at, expires_at=PAST).to_wire()
+            client.hset(field, name, pack({"sha256": sha256(data), "mime_type": "image/png", "uploads": [made]}))
+    assert renewed_in_copy(make_saver, saver, calls, way) == [last]
+    assert renew(calls, saver, lambda _: URI + "d")[0] == [last]
+
+
+def renewed_in_copy(make_saver: SaverFactory, saver: Any, calls: Calls, way: str) -> list[bytes]:
+    there = _another(make_saver)
+    if way == "copy":
+        assert copy_threads(saver, there).differences == []
+    else:
+        calls.run(there, "from_json", calls.run(saver, "to_json", "t"), thread_id="t")
+    return renew(calls, there, lambda _: URI + "d")[0]
+
+
+@pytest.mark.parametrize("uploads", ["abc", [1], [{"uri": ["a"]}], [{}]])
+def test_a_copy_or_archive_of_damaged_uploads_is_refused_by_name(
+    make_saver: SaverFactory, calls: Calls, uploads: Any
+) -> None:
+    saver = make_saver()
+    say(calls, saver, link("c"))
+    with make_saver.room.client() as client:
+        client.hset(saver._core.layout.thread("t")[7], b"upload:" + b"n" * 16, pack({"uploads": uploads}))
+    with pytest.raises(CorruptRecordError):
+        copy_threads(saver, _another(make_saver))
+    with pytest.raises(CorruptRecordError):
+        calls.run(saver, "to_json", "t")
+
+
+@pytest.mark.parametrize("in_message", [False, True])
+def test_bytes_of_an_upload_that_a_store_had_not_when_it_was_archived_come_back(
+    make_saver: SaverFactory, calls: Calls, tmp_path: Path, in_message: bool
+) -> None:
+    saver = make_saver(media_store=tmp_path / "media")
+    say(calls, saver, link("c"), *([part(ONE)] if in_message else []))
+    record(calls, saver, "c", ONE)
+    (tmp_path / "media").rename(tmp_path / "away")
+    document = calls.run(make_saver(media_store=tmp_path / "media"), "to_json", "t")
+    calls.run(saver, "delete_thread", "t")
+    there = make_saver(media_store=tmp_path / "media")
+    calls.run(there, "from_json", document, thread_id="t")
+    assert {one.reason for one in calls.run(there, "media_report", "t")} == {"missing_blob"}
+    shutil.rmtree(tmp_path / "media", ignore_errors=True)
+    (tmp_path / "away").rename(tmp_path / "media")
+    there = make_saver(media_store=tmp_path / "media")
+    assert renew(calls, there, lambda _: URI + "d")[:2] == ([ONE], ["expired_reuploaded"])
+    assert [one.reason for one in calls.run(there, "media_report", "t")] == ["expired_reuploaded"]
+
+
+def test_a_copy_of_bytes_in_the_thread_names_no_store_that_has_them_as_well(
+    make_saver: SaverFactory, calls: Calls, tmp_path: Path
+) -> None:
+    options = {"media_store": tmp_path / "one", "serde": _sealing(b"k")}
+    saver = make_saver(**options)
+    say(calls, saver, part(ONE))
+    [path] = [each for each in (tmp_path / "one").rglob("*") if each.is_file() and not each.name.startswith(".")]
+    with make_saver.room.client() as client:
+        view, keys = saver._core.views.get("t"), saver._core.layout.thread("t")
+        ref = media_ref(hashlib.sha256(ONE).digest(), view.secrets.key)
+        client.hset(keys[6], ref, path.read_bytes())
+    there = make_saver(prefix=f"{make_saver.room.prefix}-copy", serde=_sealing(b"k"), media_store=tmp_path / "two")
+    assert copy_threads(saver, there, verify=True).differences == []
+    assert calls.run(there, "collect_media_garbage").missing == ()
+    assert [one.store for one in calls.run(there, "media_table", "t")] == ["redis"]
+    assert calls.run(there, "media_report", "t") == []

@@ -9,7 +9,7 @@ from typing import Any, Final
 from ...errors import CorruptRecordError, MediaDigestError, MediaError, MediaMissingError, MediaStoreError
 from ..encoder import NewMedia
 from ..items import DIGEST_BYTES, MEDIA, media_ref, pack, pack_record, parse_record, unpack
-from ..view import Lost, ThreadView, ToldRecord
+from ..view import Lost, ThreadView
 
 OF_THE_BYTES: Final = frozenset({"sha256", "mime_type", "size_bytes", "recognised_as", "store", "ref"})
 PLACE: Final = ("sha256", "store", "ref")

@@ -406,7 +406,9 @@ def media_args(core: Core, view: ThreadView, thread_id: str, sink: Sink) -> Prog
     own = stored if core.store is None else {}
     large = large_of(own) if core.transactions is not False else {}
     small = {ref: data for ref, data in own.items() if ref not in large}
-    marks = b"".join(ref + sha1(record.data, usedforsecurity=False).hexdigest().encode() for ref, record in read.items())
+    marks = b"".join(
+        ref + sha1(record.data, usedforsecurity=False).hexdigest().encode() for ref, record in read.items()
+    )
     return MediaArgs(large, small, records, marks)
 
 

@@ -61,7 +61,6 @@ class StoredMedia:
         kept = [each for each in names if self.records.get(each, {}).get("store") is not None]
         return next((each for each in kept if each in self.blobs), next(iter(kept), None))
 
-
     @property
     def uploads_mark(self) -> bytes:
         """Return a digest of the records of uploads, as the script `note` makes it."""
@@ -300,7 +299,7 @@ def _note(
         name = REPORT + digest_of(pack(report), view.secrets.key)
         sealed[name] = seal_media_record(view, name, report)
     dropped = [name for name, record in records.items() if record is None]
-    drops = (len(dropped), *dropped, len(freed), *freed)
+    drops: list[bytes | int] = [len(dropped), *dropped, len(freed), *freed]
     args = (view.generation, core.ttl_arg, *pairs(marks), *pairs(blobs), *pairs(sealed), *drops)
     return (yield Script("note", core.layout.thread(thread_id), args))  # type: ignore[no-any-return]
 
