@@ -32,12 +32,14 @@ def channel_of(head: CheckpointTuple, named: str | None, *, conversations: Seque
         `conversations` that is there. None where there is none of these.
 
     Raises:
-        MediaError: the checkpoint has no channel of that name.
+        MediaError: the checkpoint has no channel of that name, or what it holds is no list.
     """
     values, known = head.checkpoint["channel_values"], _channels(head)
     if named is not None:
         if named not in known:
             raise _no_channel(head, named, known)
+        if not _keeps_changes(head, named) and not isinstance(values.get(named), list | None):
+            raise _no_list(head, named)
         return named
     there = [name for name in conversations if name in known]
     talks = [name for name in there if _keeps_changes(head, name) or _is_conversation(values.get(name))]
@@ -91,6 +93,14 @@ def _no_channel(head: CheckpointTuple, named: str, known: Sequence[str]) -> Medi
     return MediaError(
         f"thread {_thread_of(head)!r} has no channel {named!r}; it has {', '.join(map(repr, own)) or 'none'}. Nothing "
         "was stored. Leave channel= out to renew the conversation's uploads, or name a channel that is there."
+    )
+
+
+def _no_list(head: CheckpointTuple, named: str) -> MediaError:
+    kind = type(head.checkpoint["channel_values"][named]).__name__
+    return MediaError(
+        f"channel {named!r} of thread {_thread_of(head)!r} holds a value of type {kind}, and only messages in a list "
+        "are renewed. Nothing was stored. Name a channel that holds a list, or renew this one with update_state."
     )
 
 

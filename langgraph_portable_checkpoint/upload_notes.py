@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .errors import ConflictError, CorruptRecordError, MediaError
-from .media.table import MediaRecord, MediaTable, Upload
+from .media.table import MediaRecord, MediaReport, MediaTable, Upload
 from .media.uploads import UploadPlan, strips
 from .storage.items import DIGEST_BYTES, media_ref
 from .storage.programs import media_table as programs
@@ -57,6 +57,13 @@ class ThreadMedia:
         """Tell whether uploads keep the bytes of a medium, whether or not a message names it."""
         own = self.records.get(name)
         return UPLOAD + name in self.records or (own is not None and bool(own.uploads))
+
+    def is_untrue(self, report: MediaReport) -> bool:
+        """Tell whether a report says that bytes of an upload were not kept, and they have been since."""
+        if report.uri is None or report.reason not in ("stripped", "over_inline_threshold"):
+            return False
+        names = (name for name, known in self.media.items() if known.upload(report.uri) is not None)
+        return any(self.protects(name) and self.bytes_of(name) is not None for name in names)
 
     def home_of(self, name: bytes, record: MediaRecord, *, stripped: bool) -> bytes:
         """Name the record that is to have a medium's uploads, of which the last is new.

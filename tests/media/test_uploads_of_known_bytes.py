@@ -17,6 +17,7 @@ from langgraph_portable_checkpoint import MediaPolicy, copy_threads
 from langgraph_portable_checkpoint.errors import (
     ConflictError,
     CorruptRecordError,
+    MediaError,
     ThreadDeletedError,
     ThreadNotFoundError,
 )
@@ -698,3 +699,29 @@ def test_a_copy_of_bytes_in_the_thread_names_no_store_that_has_them_as_well(
     assert calls.run(there, "collect_media_garbage").missing == ()
     assert [one.store for one in calls.run(there, "media_table", "t")] == ["redis"]
     assert calls.run(there, "media_report", "t") == []
+
+
+@pytest.mark.parametrize("policy", ["strip", MediaPolicy(max_inline_bytes=3000)])
+def test_no_report_tells_of_bytes_that_are_kept_later(make_saver: SaverFactory, calls: Calls, policy: Any) -> None:
+    say(calls, make_saver(), link("c"))
+    record(calls, make_saver(media_policy=policy), "c", ONE)
+    assert len(calls.run(make_saver(), "media_report", "t")) == 1
+    record(calls, make_saver(), "c", ONE)
+    assert calls.run(make_saver(), "media_report", "t") == []
+    assert calls.run(make_saver(), "media_report", "t", check=False) == []
+
+
+def test_a_report_of_stripped_bytes_stays_while_only_a_message_has_them(make: Callable[..., Any], calls: Calls) -> None:
+    say(calls, make(), part(ONE), link("c"))
+    record(calls, make(media_policy="strip"), "c", ONE)
+    assert [one.reason for one in calls.run(make(), "media_report", "t")] == ["stripped"]
+
+
+@pytest.mark.parametrize("held", [{"x": [link("c")]}, HumanMessage([link("c")]), "text"])
+def test_a_named_channel_without_a_list_is_refused(make_saver: SaverFactory, calls: Calls, held: Any) -> None:
+    saver = make_saver()
+    made = checkpoint({"messages": [HumanMessage([link("c")], id="q")], "other": held})
+    calls.put(saver, config("t"), made, metadata(), {"messages": 1, "other": 1})
+    record(calls, saver, "c", ONE)
+    with pytest.raises(MediaError, match="'other' of thread 't' holds a value of type"):
+        renew(calls, saver, lambda _: URI + "d", channel="other")
