@@ -409,8 +409,7 @@ def test_a_save_of_the_same_bytes_leaves_uploads_that_earlier_versions_wrote(
         calls.put_writes(make(), where, [("messages", HumanMessage([part(data)]))], "task")
     assert uris(calls, make()) == {"image/png": ["c"]}
     say(calls, saver, link("c"))
-    if not sealed(saver):  # a prune cannot look into what is sealed
-        calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
     assert uris(calls, make()) == {"image/png": ["c"]}
     assert calls.run(make(), "media_report", "t") == []
     assert renew(calls, make(), lambda _: URI + "d")[0] == [data]
@@ -725,3 +724,20 @@ def test_a_named_channel_without_a_list_is_refused(make_saver: SaverFactory, cal
     record(calls, saver, "c", ONE)
     with pytest.raises(MediaError, match="'other' of thread 't' holds a value of type"):
         renew(calls, saver, lambda _: URI + "d", channel="other")
+
+
+def test_bytes_that_were_lost_are_put_back_by_a_save_that_leaves_uploads_of_before(
+    make_saver: SaverFactory, make: Callable[..., Any], calls: Calls, tmp_path: Path
+) -> None:
+    saver = make()
+    say(calls, saver, part(ONE))
+    _tell_of_uploads_as_before(make_saver, saver, "c", ONE)
+    with make_saver.room.client() as client:
+        client.delete(saver._core.layout.thread("t")[6])
+    for path in [each for each in tmp_path.rglob("*") if each.is_file()]:
+        path.unlink()
+    made = checkpoint({"messages": [HumanMessage([part(ONE), link("c")], id="q")]})
+    calls.put(make(), config("t"), made, metadata(), {"messages": 2})
+    assert uris(calls, make()) == {"image/png": ["c"]}
+    assert calls.run(make(), "media_report", "t") == []
+    assert renew(calls, make(), lambda _: URI + "d")[0] == [ONE]
