@@ -194,8 +194,8 @@ class UploadMethods:
             InvalidUploadError: a callable answered something else than it should. The messages are left as they are;
                 uploads made before are remembered. What `upload` or `check` raise passes through, and leaves the same.
             ConflictError: the thread went on meanwhile. The new uploads are remembered, the messages left as they are.
-            MediaError: the thread has no channel of that name, or it holds no list, or keeps changes only, as a
-                DeltaChannel does.
+            MediaError: the thread has no channel of that name, or it holds a dict or object in the place of
+                a list, or keeps changes only, as a DeltaChannel does.
             ThreadNotFoundError: there is no such thread.
         """
         head = _head(self.get_tuple({"configurable": {**ROOT, "thread_id": thread_id}}), thread_id)

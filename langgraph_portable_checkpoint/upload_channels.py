@@ -16,6 +16,8 @@ from .envelope.turns import spans
 from .errors import MediaError
 
 _ROOT: Final = "__root__"
+_MAY_BE_NAMED: Final = (list, type(None), str, bytes, int, float)
+"""Types of values of which all uploads are renewed: single values have none."""
 _ENGINES_OWN: Final = ("__", "branch:", "join:")
 
 
@@ -32,13 +34,13 @@ def channel_of(head: CheckpointTuple, named: str | None, *, conversations: Seque
         `conversations` that is there. None where there is none of these.
 
     Raises:
-        MediaError: the checkpoint has no channel of that name, or what it holds is no list.
+        MediaError: the checkpoint has no channel of that name, or what it holds is neither a list nor a single value.
     """
     values, known = head.checkpoint["channel_values"], _channels(head)
     if named is not None:
         if named not in known:
             raise _no_channel(head, named, known)
-        if not _keeps_changes(head, named) and not isinstance(values.get(named), list | None):
+        if not _keeps_changes(head, named) and not isinstance(values.get(named), _MAY_BE_NAMED):
             raise _no_list(head, named)
         return named
     there = [name for name in conversations if name in known]
