@@ -716,7 +716,7 @@ def test_a_report_of_stripped_bytes_stays_while_only_a_message_has_them(make: Ca
     assert [one.reason for one in calls.run(make(), "media_report", "t")] == ["stripped"]
 
 
-@pytest.mark.parametrize("held", [{"x": [link("c")]}, HumanMessage([link("c")]), (link("c"),)])
+@pytest.mark.parametrize("held", [{"x": [link("c")]}, HumanMessage([link("c")]), link("c")])
 def test_a_named_channel_without_a_list_is_refused(make_saver: SaverFactory, calls: Calls, held: Any) -> None:
     saver = make_saver()
     made = checkpoint({"messages": [HumanMessage([link("c")], id="q")], "other": held})
