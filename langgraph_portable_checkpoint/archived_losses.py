@@ -70,7 +70,7 @@ def lost_entries(found: WholeConversation, *, sealed: bool) -> list[dict[str, An
             places = [_to_wire(hole) for hole in holes if hole.ref == name]
             entries.append({**_loss(found, name, sealed=sealed), **place, "medium": name.hex(), "places": places})
     for name, record, _ in found.uploads:
-        if name in found.lost:
+        if name is not None and name in found.lost:
             entries += [{**_loss(found, name, sealed=sealed), "uri": one.get("uri")} for one in record["uploads"]]
     return entries
 

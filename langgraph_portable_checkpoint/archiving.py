@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -19,7 +20,7 @@ from langgraph.checkpoint.base import Checkpoint
 from langgraph.checkpoint.base.id import uuid6
 
 from .archived_losses import LostMedium, lacking_message, losses_of, lost_entries, record_of, report_of
-from .archived_uploads import KeptUpload, kept_uploads, uploads_taken
+from .archived_uploads import KeptUpload, kept_uploads, uploads_taken, uploads_told
 from .envelope.archive import ArchivedMedia, ThreadArchive, archive_from_json, archive_to_json
 from .envelope.entries import UNPROVABLE
 from .envelope.model import MessageEnvelope
@@ -28,7 +29,7 @@ from .errors import ConflictError, CorruptRecordError, MediaMissingError, Thread
 from .storage.layout import checked_id
 from .storage.programs.core import MAX_ATTEMPTS
 from .storage.programs.media_places import media_places
-from .storage.programs.media_table import StoredMedia, amend_media, read_media
+from .storage.programs.media_table import UPLOAD, StoredMedia, amend_media, read_media
 from .storage.programs.turns import versions
 from .storage.programs.whole_thread import WholeConversation, retell_turns, whole_conversation
 
@@ -69,15 +70,19 @@ class ArchiveMethods:
             MediaMissingError: `strict`, and a medium cannot be read; nothing was written.
             OSError: the file cannot be written; an older one of that name is as it was.
         """
-        found = self._run(whole_conversation(self._core, checked_id("thread_id", thread_id)))
+        found = self._run(self._whole(thread_id))
         return archive_to_json(self._archive(thread_id, found, strict=strict), path=path)
 
     async def ato_json(
         self, thread_id: str, path: str | os.PathLike[str] | None = None, *, strict: bool = False
     ) -> str:
         """Write a thread's conversation as JSON; see `to_json`."""
-        found = await self._arun(whole_conversation(self._core, checked_id("thread_id", thread_id)))
+        found = await self._arun(self._whole(thread_id))
         return archive_to_json(self._archive(thread_id, found, strict=strict), path=path)
+
+    def _whole(self, thread_id: str) -> Program[WholeConversation | None]:
+        uploads_of = partial(uploads_told, where=f"thread {thread_id!r}")
+        return (yield from whole_conversation(self._core, checked_id("thread_id", thread_id), uploads_of=uploads_of))
 
     def _archive(self, thread_id: str, found: WholeConversation | None, *, strict: bool) -> ThreadArchive:
         if found is None:
@@ -164,8 +169,8 @@ class ArchiveMethods:
     ) -> Program[None]:
         yield from retell_turns(self._core, thread_id, [turn.record for turn in archive.turns])
         saver = cast(Any, self)
-        for upload, data, mime_type in uploads:
-            yield from saver._record(thread_id, upload, data, mime_type)
+        for upload, data, mime_type, digest in uploads:
+            yield from saver._record(thread_id, upload, data, mime_type, known_sha256=digest)
         if lost:
             yield from self._note_losses(thread_id, archive, lost)
 
@@ -179,14 +184,15 @@ class ArchiveMethods:
         raise ConflictError(f"thread {thread_id!r} was written {MAX_ATTEMPTS} times while it was made. Try again.")
 
     def _noted(
-        self, thread_id: str, archive: ThreadArchive, lost: Sequence[LostMedium], named: Container[bytes],
+        self, thread_id: str, archive: ThreadArchive, lost: Sequence[LostMedium], named: Iterable[bytes],
         stored: StoredMedia,
     ) -> Program[bool]:  # fmt: skip
         known, sealed = stored.records, self._core.codec.sealer.sealed
-        absent = (one for one in lost if one.name in named and known.get(one.name, {}).get("store") is None)
+        there = {*named, *(name.removeprefix(UPLOAD) for name in known if name.startswith(UPLOAD))}
+        absent = [one for one in lost if one.name in there and known.get(one.name, {}).get("store") is None]
         records = {one.name: record_of(one, known.get(one.name, {}), sealed=sealed) for one in absent}
         where = f"the archive of thread {archive.thread_id!r}"
-        reports = [report_of(one, where=where) for one in lost if one.message is None or one.name not in named]
+        reports = [report_of(one, where=where) for one in lost if one.name not in there]
         return (yield from amend_media(self._core, thread_id, stored, records=records, reports=reports))
 
     def _first_put(self, thread_id: str, archive: ThreadArchive) -> tuple[Checkpoint, dict[str, Any], dict[str, int]]:

@@ -78,6 +78,7 @@ class MediaMethods(UploadMethods):
         if check:
             lost = yield from programs.check_media(self._core, thread_id, media.stored)
         entries = [MediaReport.from_wire(wire, where=f"thread {thread_id!r}") for wire in media.stored.reports]
+        entries = [entry for entry in entries if not media.is_untrue(entry)]
         entries += [MediaReport(reason="corrupt_blob", detail=str(error)) for error in media.corrupt.values()]
         lying = {name: record for name, record in media.records.items() if record.recognised_as is not None}
         if not entries and not lost and not lying and not check:

@@ -24,7 +24,7 @@ from .storage.programs.amend import amend
 from .storage.programs.media_table import KeptBytes
 from .storage.view import ThreadView
 from .upload_channels import channel_of, elements_of, turns_of
-from .upload_notes import MAX_NOTES, Noting, ThreadMedia, contended, fetch_medium, media_of
+from .upload_notes import MAX_NOTES, Noting, ThreadMedia, contended, fetch_medium, media_of, settle_uploads
 
 if TYPE_CHECKING:
     from .media.policy import MediaPolicy
@@ -118,35 +118,50 @@ class UploadMethods:
         return await self._arun(self._record(thread_id, upload, data, mime_type))
 
     def _record(
-        self, thread_id: str, upload: Upload, data: bytes | None, mime_type: str | None
+        self,
+        thread_id: str,
+        upload: Upload,
+        data: bytes | None,
+        mime_type: str | None,
+        *,
+        known_sha256: str | None = None,
     ) -> Program[MediaRecord]:
+        """Remember an upload; `known_sha256`, in hex, of bytes that are not at hand."""
         data, mime_type = checked_bytes(data), checked_text("mime_type", mime_type)
-        digest = sha256(data) if data is not None else None
+        digest = sha256(data).hexdigest() if data is not None else known_sha256
         kept: KeptBytes | None = None
         for _ in range(MAX_NOTES):
             media = yield from self._read(thread_id)
-            name = media.ref_of(digest.digest()) if digest is not None else None
+            name = media.ref_of(bytes.fromhex(digest)) if digest is not None else None
             if name is not None and digest is not None:
-                media = media.with_digest(name, digest.hexdigest())
+                media = media.with_digest(name, digest)
             plan = plan_upload(
                 media.table,
                 upload,
                 policy=self.media_policy,
                 external=self._core.store is not None,
-                sha256=digest.hexdigest() if digest is not None else None,
+                sha256=digest,
                 mime_type=mime_type,
                 size_bytes=len(data) if data is not None else None,
             )
             noting = Noting(media, plan, name or media.name_of(plan.record))
-            if data is not None and noting.wants_bytes and (kept is None or kept.name != name):
+            wanted = data is not None and noting.keeps_bytes and (kept is None or kept.name != name)
+            if data is not None and wanted and not (yield from noting.has_sound_bytes(self._core, thread_id)):
                 kept = yield from self._keep(media, noting.name, data, mime_type)
-            if (yield from noting.note(self._core, thread_id, kept)):
+            noted = yield from noting.note(self._core, thread_id, kept)
+            if noted.done and not noted.alone:
+                yield from settle_uploads(self._core, thread_id)
+            if noted.done:
                 return noting.record(kept)
         raise contended(thread_id)
 
     def _keep(self, media: ThreadMedia, name: bytes, data: bytes, mime_type: str | None) -> Program[KeptBytes]:
-        """Keep bytes; where bodies are sealed in the thread, since a shared store names blobs by what it holds."""
-        store = None if self._core.codec.sealer.sealed else self._core.store
+        """Keep bytes; in the thread where bodies are sealed, since a shared store names blobs by what it holds.
+
+        There as well in the place of damaged ones, which a read would find before those in a store.
+        """
+        in_thread = self._core.codec.sealer.sealed or name in media.stored.blobs
+        store = None if in_thread else self._core.store
         view = cast(ThreadView, media.stored.view)
         return (yield from programs.keep_bytes(self._core, view, name, data, mime_type, store=store))
 
@@ -179,7 +194,8 @@ class UploadMethods:
             InvalidUploadError: a callable answered something else than it should. The messages are left as they are;
                 uploads made before are remembered. What `upload` or `check` raise passes through, and leaves the same.
             ConflictError: the thread went on meanwhile. The new uploads are remembered, the messages left as they are.
-            MediaError: the thread has no channel of that name, or it keeps changes only, as a DeltaChannel does.
+            MediaError: the thread has no channel of that name, or it holds a dict or object in the place of
+                a list, or keeps changes only, as a DeltaChannel does.
             ThreadNotFoundError: there is no such thread.
         """
         head = _head(self.get_tuple({"configurable": {**ROOT, "thread_id": thread_id}}), thread_id)
@@ -196,7 +212,7 @@ class UploadMethods:
         try:
             refreshed = refresh_uploads(elements, table, upload=upload, check=check, fetch=fetch, **how)
         finally:  # an upload that fails takes none with it that was made before
-            self._run(self._note(thread_id, media, made))
+            self._run(self._note(thread_id, head, media, made))
         self._run(self._amend(thread_id, head, channel, table, refreshed))
         self._run(self._tell(thread_id, _lasting(refreshed)))
         return refreshed
@@ -227,7 +243,7 @@ class UploadMethods:
         try:
             refreshed = await arefresh_uploads(elements, table, upload=upload, check=check, fetch=fetch, **how)
         finally:  # an upload that fails takes none with it that was made before
-            await self._arun(self._note(thread_id, media, made))
+            await self._arun(self._note(thread_id, head, media, made))
         await self._arun(self._amend(thread_id, head, channel, table, refreshed))
         await self._arun(self._tell(thread_id, _lasting(refreshed)))
         return refreshed
@@ -254,14 +270,19 @@ class UploadMethods:
                 token=self._token(thread_id),
             )
 
-    def _note(self, thread_id: str, media: ThreadMedia, made: Sequence[MediaRecord]) -> Program[None]:
+    def _note(
+        self, thread_id: str, head: CheckpointTuple, media: ThreadMedia, made: Sequence[MediaRecord]
+    ) -> Program[None]:
         """Write new uploads to the media table, before any message names them; nothing where the thread is gone."""
         for _ in range(MAX_NOTES if made else 0):
-            records = media.renewed(made)
-            if (yield from programs.amend_media(self._core, thread_id, media.stored, records=records)):
+            records = media.renewed(made, self.media_policy)
+            noted = yield from programs.amend_uploads(self._core, thread_id, media.stored, records=records)
+            if noted.done and not noted.alone:
+                yield from settle_uploads(self._core, thread_id)
+            if noted.done:
                 return
             stored = yield from programs.read_media(self._core, thread_id)
-            if stored is None:
+            if stored is None or (yield from programs.was_deleted(self._core, thread_id, head.checkpoint["id"])):
                 return
             media = media_of(stored, f"thread {thread_id!r}")
         if made:

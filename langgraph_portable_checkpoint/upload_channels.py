@@ -16,6 +16,8 @@ from .envelope.turns import spans
 from .errors import MediaError
 
 _ROOT: Final = "__root__"
+_MAY_BE_NAMED: Final = (list, type(None), str, bytes, int, float)
+"""Types of values of which all uploads are renewed: single values have none."""
 _ENGINES_OWN: Final = ("__", "branch:", "join:")
 
 
@@ -32,12 +34,14 @@ def channel_of(head: CheckpointTuple, named: str | None, *, conversations: Seque
         `conversations` that is there. None where there is none of these.
 
     Raises:
-        MediaError: the checkpoint has no channel of that name.
+        MediaError: the checkpoint has no channel of that name, or what it holds is neither a list nor a single value.
     """
     values, known = head.checkpoint["channel_values"], _channels(head)
     if named is not None:
         if named not in known:
             raise _no_channel(head, named, known)
+        if not _keeps_changes(head, named) and not isinstance(values.get(named), _MAY_BE_NAMED):
+            raise _no_list(head, named)
         return named
     there = [name for name in conversations if name in known]
     talks = [name for name in there if _keeps_changes(head, name) or _is_conversation(values.get(name))]
@@ -91,6 +95,14 @@ def _no_channel(head: CheckpointTuple, named: str, known: Sequence[str]) -> Medi
     return MediaError(
         f"thread {_thread_of(head)!r} has no channel {named!r}; it has {', '.join(map(repr, own)) or 'none'}. Nothing "
         "was stored. Leave channel= out to renew the conversation's uploads, or name a channel that is there."
+    )
+
+
+def _no_list(head: CheckpointTuple, named: str) -> MediaError:
+    kind = type(head.checkpoint["channel_values"][named]).__name__
+    return MediaError(
+        f"channel {named!r} of thread {_thread_of(head)!r} holds a value of type {kind}, and only messages in a list "
+        "are renewed. Nothing was stored. Name a channel that holds a list, or renew this one with update_state."
     )
 
 

@@ -6,20 +6,21 @@ beside it, so that neither is written over with the other. Reads what earlier ve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .errors import ConflictError, CorruptRecordError, MediaError
-from .media.table import MediaRecord, MediaTable
-from .media.uploads import UploadPlan
+from .media.table import MediaRecord, MediaReport, MediaTable, Upload
+from .media.uploads import UploadPlan, strips
 from .storage.items import DIGEST_BYTES, media_ref
 from .storage.programs import media_table as programs
-from .storage.programs.media_table import UPLOAD, KeptBytes, StoredMedia
+from .storage.programs.media_table import UPLOAD, Amended, KeptBytes, StoredMedia
 
 if TYPE_CHECKING:
+    from .media.policy import MediaPolicy
     from .storage.effects import Program
     from .storage.programs.core import Core
 
@@ -37,6 +38,8 @@ class ThreadMedia:
     corrupt: Mapping[bytes, CorruptRecordError]
     media: Mapping[bytes, MediaRecord]
     """By the medium's name, with its uploads; where nobody knows the bytes, by that of the upload."""
+    mediums: Mapping[bytes, bytes] = field(default_factory=dict)
+    """Name of a record -> that of its medium in `media`."""
 
     @property
     def table(self) -> MediaTable:
@@ -49,6 +52,25 @@ class ThreadMedia:
     def ref_of(self, digest: bytes) -> bytes:
         """Name a medium by the SHA-256 of its bytes."""
         return media_ref(digest, self._key)
+
+    def protects(self, name: bytes) -> bool:
+        """Tell whether uploads keep the bytes of a medium, whether or not a message names it."""
+        own = self.records.get(name)
+        return UPLOAD + name in self.records or (own is not None and bool(own.uploads))
+
+    def is_untrue(self, report: MediaReport) -> bool:
+        """Tell whether a report says that bytes of an upload were not kept, and they have been since."""
+        if report.uri is None or report.reason not in ("stripped", "over_inline_threshold"):
+            return False
+        names = (name for name, known in self.media.items() if known.upload(report.uri) is not None)
+        return any(self.protects(name) and self.bytes_of(name) is not None for name in names)
+
+    def home_of(self, name: bytes, record: MediaRecord, *, stripped: bool) -> bytes:
+        """Name the record that is to have a medium's uploads, of which the last is new.
+
+        A record of the medium's name would keep bytes that a policy does not let be kept for uploads.
+        """
+        return self.name_of_uri(record.uploads[-1].uri) if stripped and not self.protects(name) else name
 
     def with_digest(self, name: bytes, digest: str) -> ThreadMedia:
         """Return the same where a medium's digest is known: a sealed thread has that of what is stored."""
@@ -74,7 +96,38 @@ class ThreadMedia:
         """Tell whether the bytes of a medium are in the thread's own keys."""
         return self.bytes_of(name) in self.stored.blobs
 
-    def renewed(self, made: Iterable[MediaRecord]) -> dict[bytes, dict[str, Any] | None]:
+    def uploaded(self) -> Iterator[Uploaded]:
+        """List media with uploads, each URI with the medium whose it is."""
+        names: dict[str, bytes] = {}
+        for name, record in self.media.items():
+            for key in (record.sha256,) if record.sha256 is not None else [upload.uri for upload in record.uploads]:
+                if key not in names or self.bytes_of(names[key]) is None:
+                    names[key] = name
+        for record in self.table:
+            if record.uploads:
+                name = names[record.sha256 or record.uploads[-1].uri]
+                yield Uploaded(self.bytes_of(name), replace(record, sha256=self._plain_digest(name, record)))
+
+    def _plain_digest(self, name: bytes, record: MediaRecord) -> str | None:
+        """Return the SHA-256 of the bytes as they are read: a sealed thread may have only that of what is stored."""
+        digest = _digest_of(record)
+        if digest is None or not self._key:
+            return record.sha256 if digest is not None else None
+        named = {self.ref_of(digest), *(self.name_of_uri(upload.uri) for upload in record.uploads)}
+        return record.sha256 if name in named else None
+
+    def settled(self) -> dict[bytes, dict[str, Any] | None]:
+        """Say what is to be written so that no URI is in records of several media."""
+        owners = {upload.uri: record.sha256 for record in self.table for upload in record.uploads}
+        written: dict[bytes, dict[str, Any] | None] = {}
+        for name, record in self.records.items():
+            digest = self.media[self.mediums[name]].sha256
+            own = [one for one in record.uploads if owners[one.uri] == digest]
+            if len(own) != len(record.uploads):
+                written[name] = self._left(name, record, own)
+        return written
+
+    def renewed(self, made: Iterable[MediaRecord], policy: MediaPolicy) -> dict[bytes, dict[str, Any] | None]:
         """Say what is to be written for records of which the last upload is new."""
         table, fresh = self.table, {}
         for record in made:
@@ -82,7 +135,13 @@ class ThreadMedia:
             table.put(known.with_upload(record.uploads[-1]))
             fresh[self.name_of(record)] = record.sha256 or ""
         told = {name: table.by_digest(digest) for name, digest in fresh.items()}
-        return self.written({name: record for name, record in told.items() if record is not None})
+        return self.written(
+            {
+                self.home_of(name, record, stripped=strips(policy, record.size_bytes, record.mime_type)): record
+                for name, record in told.items()
+                if record is not None
+            }
+        )
 
     def written(self, media: Mapping[bytes, MediaRecord]) -> dict[bytes, dict[str, Any] | None]:
         """Say what is to be written where some media have their uploads from now on, and other records do not.
@@ -100,13 +159,19 @@ class ThreadMedia:
         for name, record in self.records.items():
             left = tuple(upload for upload in record.uploads if upload.uri not in moved)
             if name not in written and left != record.uploads:
-                has_more = left or not name.startswith(UPLOAD) or record.store is not None
-                written[name] = replace(record, uploads=left).to_wire() if has_more else None
+                written[name] = self._left(name, record, left)
         return written
+
+    def _left(self, name: bytes, record: MediaRecord, uploads: Iterable[Upload]) -> dict[str, Any] | None:
+        """Say what is left of a record with some of its uploads."""
+        left = replace(record, uploads=tuple(uploads))
+        return left.to_wire() if left.uploads or not name.startswith(UPLOAD) else None
 
     def _of_uploads(self, name: bytes, record: MediaRecord) -> MediaRecord:
         """Return the record of a medium's uploads; where the bytes are, the medium's own says."""
         own = self.records.get(name, MediaRecord())
+        if name.removeprefix(UPLOAD) in self.stored.blobs:  # earlier versions kept the bytes a second time
+            own = replace(own, store=None, ref=None)
         return replace(record, store=own.store, ref=own.ref, recognised_as=own.recognised_as, extras=own.extras)
 
 
@@ -126,11 +191,50 @@ def media_of(stored: StoredMedia, where: str) -> ThreadMedia:
         except CorruptRecordError as error:
             corrupt[name] = error
     media: dict[bytes, MediaRecord] = {}
+    mediums = {name: _medium_of(name, record, stored) for name, record in records.items()}
     for name, record in records.items():
-        medium = name.removeprefix(UPLOAD)
+        medium = mediums[name]
         pair = (record, media.get(medium)) if name.startswith(UPLOAD) else (media.get(medium), record)
         media[medium] = reduce(MediaRecord.joined, (each for each in pair if each is not None))
-    return ThreadMedia(stored, records, corrupt, media)
+    return ThreadMedia(stored, records, corrupt, media, mediums)
+
+
+def _medium_of(name: bytes, record: MediaRecord, stored: StoredMedia) -> bytes:
+    """Name the medium that a record tells of: that of uploads whose bytes no policy let be kept has another name."""
+    medium, digest = name.removeprefix(UPLOAD), _digest_of(record)
+    if medium == name or medium in stored.records or digest is None:
+        return medium
+    ref = media_ref(digest, stored.view.secrets.key if stored.view is not None else b"")
+    return ref if ref in stored.records or UPLOAD + ref in stored.records else medium
+
+
+def _digest_of(record: MediaRecord) -> bytes | None:
+    try:
+        return bytes.fromhex(record.sha256 or "") or None
+    except ValueError:
+        return None
+
+
+def told_uploads(stored: StoredMedia, where: str) -> list[Uploaded]:
+    """List media with uploads of a thread of which something else is to be made.
+
+    Raises:
+        CorruptRecordError: what is told of uploads is not what it should be.
+    """
+    media = media_of(stored, where)
+    for name, error in media.corrupt.items():
+        if name not in stored.corrupt and (name.startswith(UPLOAD) or "uploads" in stored.records[name]):
+            raise error
+    return [*media.uploaded()]
+
+
+class Uploaded(NamedTuple):
+    """A medium with uploads."""
+
+    name: bytes | None
+    """Of the record that says where its bytes are; None where nobody keeps them."""
+    record: MediaRecord
+    """With the digest of the bytes as they are read, if that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +251,17 @@ class Noting:
         return self.plan.report is not None and self.plan.report.reason == "stripped"
 
     @property
-    def wants_bytes(self) -> bool:
-        """Tell whether bytes are to be kept. No call is made for those in a store, which may be gone."""
+    def keeps_bytes(self) -> bool:
+        """Tell whether bytes are to be kept, or have been. No call is made for those in a store, which may be gone."""
         is_kept = self.plan.record.store is not None
-        return not self._stripped and (self.plan.keep_bytes or is_kept) and not self.media.has_bytes(self.name)
+        return not self._stripped and (self.plan.keep_bytes or is_kept)
+
+    def has_sound_bytes(self, core: Core, thread_id: str) -> Program[bool]:
+        """Tell whether the bytes are in the thread's own keys, undamaged. No call where they are not, else two."""
+        name = self.media.bytes_of(self.name)
+        if name is None or not self.media.has_bytes(self.name):
+            return False
+        return isinstance((yield from programs.fetch_blob(core, thread_id, name)), bytes)
 
     def record(self, kept: KeptBytes | None) -> MediaRecord:
         """Return what is known of the medium then."""
@@ -158,13 +269,10 @@ class Noting:
             return self.plan.record
         return replace(self.plan.record, store=kept.about["store"], ref=kept.about.get("ref"))
 
-    def note(self, core: Core, thread_id: str, kept: KeptBytes | None) -> Program[bool]:
-        """Write it; False where the media table has changed since it was read."""
+    def note(self, core: Core, thread_id: str, kept: KeptBytes | None) -> Program[Amended]:
+        """Write it, unless the media table has changed since it was read."""
         record, stored = self.plan.record, self.media.stored
-        # a record of the medium's name would keep bytes that this policy does not let be kept
-        loose = self._stripped and UPLOAD + self.name not in self.media.records
-        name = self.media.name_of_uri(record.uploads[-1].uri) if loose else self.name
-        records = self.media.written({name: record})
+        records = self.media.written({self.media.home_of(self.name, record, stripped=self._stripped): record})
         if kept is not None:
             known = records.get(self.name) or stored.records.get(self.name) or _about(record)
             records[self.name] = programs.record_kept(known, kept)
@@ -173,7 +281,19 @@ class Noting:
             records[UPLOAD + self.name] = {field: told[field] for field in told if field not in ("store", "ref")}
         reports = [self.plan.report.to_wire()] if self.plan.report else []
         blobs = kept.blobs if kept is not None else {}
-        return (yield from programs.amend_media(core, thread_id, stored, records=records, reports=reports, blobs=blobs))
+        change = programs.amend_uploads(core, thread_id, stored, records=records, reports=reports, blobs=blobs)
+        return (yield from change)
+
+
+def settle_uploads(core: Core, thread_id: str) -> Program[None]:
+    """Leave each URI to one medium, where several were given it at once. One round trip where that is so already."""
+    for _ in range(MAX_NOTES):
+        stored = yield from programs.read_media(core, thread_id)
+        records = media_of(stored, f"thread {thread_id!r}").settled() if stored is not None else {}
+        if stored is None or not records:
+            return
+        if (yield from programs.amend_media(core, thread_id, stored, records=records)):
+            return
 
 
 def _about(record: MediaRecord) -> dict[str, Any]:

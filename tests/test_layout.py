@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "dialects": {"errors", "envelope"},
     "storage": {"errors", "envelope"},
     "testing": {"errors", "envelope", "media"},
-    "archived_uploads": BELOW_SAVER,
+    "archived_uploads": {*BELOW_SAVER, "upload_notes"},
     "archived_losses": {*BELOW_SAVER, "archived_uploads"},
     "archiving": {*BELOW_SAVER, "archived_losses", "archived_uploads"},
     "truncating": BELOW_SAVER,
@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "thread_media": {*BELOW_SAVER, "thread_uploads"},
     "thread_life": BELOW_SAVER,
     "saver": {*BELOW_SAVER, "conversation", "thread_life", "thread_media"},
-    "transfer": {*BELOW_SAVER, "saver"},
+    "transfer": {*BELOW_SAVER, "saver", "upload_notes"},
     "middleware": {*BELOW_SAVER, "saver", "transfer"},
     "cli": {*BELOW_SAVER, "saver", "transfer", "middleware"},
 }

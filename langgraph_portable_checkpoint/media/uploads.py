@@ -277,6 +277,11 @@ class UploadPlan(NamedTuple):
     """over_inline_threshold or stripped, when they are not: the part will be lost when the upload expires."""
 
 
+def strips(policy: MediaPolicy, size_bytes: int | None, mime_type: str | None) -> bool:
+    """Tell whether a policy lets no bytes of a medium be kept."""
+    return policy.decide(size_bytes or 0, mime_type or OCTET_STREAM) == "strip"
+
+
 def plan_upload(
     table: MediaTable, upload: Upload, *, policy: MediaPolicy, external: bool, sha256: str | None = None,
     mime_type: str | None = None, size_bytes: int | None = None, turn: int | None = None,
@@ -304,7 +309,7 @@ def plan_upload(
     ).with_upload(upload)
     reason: Literal["stripped", "over_inline_threshold"] | None = None
     limit = policy.max_inline_bytes
-    if sha256 is not None and policy.decide(size_bytes or 0, mime_type or OCTET_STREAM) == "strip":
+    if sha256 is not None and strips(policy, size_bytes, mime_type):
         reason = "stripped"
     elif (
         sha256 is not None and record.store is None and not external and limit is not None and (size_bytes or 0) > limit

@@ -50,6 +50,14 @@ class Lost(NamedTuple):
     """False when nobody knows, since the store failed: the bytes may still be there."""
 
 
+class ToldRecord(NamedTuple):
+    """A media table record that stands where this client was to write one."""
+
+    data: bytes
+    in_thread: bool
+    """Whether the bytes are in the thread's own keys."""
+
+
 StoodIn = Mapping[str, Mapping[Any, Any]]
 """Channel -> what a media walk found in its value that stands for media."""
 
@@ -77,6 +85,9 @@ class ThreadView:
     """Media that a read could not get, and why."""
     away: set[bytes] = field(default_factory=set)
     """Media of which a read learned that nobody has them, in this thread or, of a store, in another: sent anew."""
+
+    told: dict[bytes, ToldRecord] = field(default_factory=dict)
+    """Media table records that the server would not have a call of this client write over unread."""
 
     stood: OrderedDict[bytes, StoodIn] = field(default_factory=OrderedDict)
     """Place -> what stood for media in the values of that checkpoint when this client read or wrote it."""

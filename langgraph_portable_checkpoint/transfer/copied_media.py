@@ -8,7 +8,7 @@ media apart from their values.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from ..storage.programs.carrying import LostMedium
 from ..storage.programs.media_places import first_places
 from ..storage.programs.media_table import StoredMedia
 from ..storage.view import Views
+from ..upload_notes import Uploaded, told_uploads
 from .copy_report import CopyReport
 from .media_losses import NOWHERE, as_differences, described, told_losses
 from .steps import Moves, Place, Run, Saver
@@ -135,6 +136,9 @@ class CopiedMedia:
         """Bring along what the media table knows beyond messages: uploads, with their bytes, and the report.
 
         What the target has already stays, so it may be done again. Two round trips where there is nothing to do.
+
+        Raises:
+            CorruptRecordError: what one of the threads tells of uploads is not what it should be.
         """
         source, target = self.source, self.target
         if not isinstance(source, PortableRedisSaver):
@@ -142,19 +146,17 @@ class CopiedMedia:
         if self.heard.entries:
             yield from self.are_lost(source_id, target_id)
         there = yield Run(source, programs.read_media(source._core, source_id))
-        if there is None or not (there.reports or any(map(_uploads_of, there.records.values()))):
+        uploads = told_uploads(there, f"thread {source_id!r}") if there is not None else []
+        if there is None or not (there.reports or uploads):
             return
         if not isinstance(target, PortableRedisSaver):
-            self.report.uploads_left_out += sum(len(_uploads_of(record)) for record in there.records.values())
+            self.report.uploads_left_out += sum(len(one.record.uploads) for one in uploads)
             return
         here = yield Run(target, programs.read_media(target._core, target_id))
         if here is not None:
-            lost = yield from _Followers(source, source_id, target, target_id).all_of(there, here)
+            reports = [report for report in there.reports if report not in here.reports]
+            lost = yield from _Followers(source, source_id, target, target_id).all_of(uploads, reports, here)
             yield from self.note(source_id, target_id, lost)
-
-
-def _uploads_of(record: Mapping[str, Any]) -> list[Any]:
-    return record.get("uploads") or []
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,38 +168,32 @@ class _Followers:
     target: PortableRedisSaver
     target_id: str
 
-    def all_of(self, there: StoredMedia, here: StoredMedia) -> Moves[Lost]:
+    def all_of(
+        self, uploads: Iterable[Uploaded], reports: Sequence[Mapping[str, Any]], here: StoredMedia
+    ) -> Moves[Lost]:
         """Bring along what one media table has and the other lacks; return media of uploads that cannot be had."""
-        known = {each.get("uri"): each for record in here.records.values() for each in _uploads_of(record)}
-        whole = {
-            each.get("uri")
-            for name, record in here.records.items()
-            if here.bytes_of(name) is not None
-            for each in _uploads_of(record)
-        }
+        ours = told_uploads(here, f"thread {self.target_id!r}")
+        known = {upload.uri: upload for one in ours for upload in one.record.uploads}
+        whole = {upload.uri for one in ours if one.name is not None for upload in one.record.uploads}
         lost: dict[bytes, LostMedium] = {}
-        for name, record in there.records.items():
-            kept_as = there.bytes_of(name)
-            there_already = whole if kept_as is not None else known
-            missing = [each for each in _uploads_of(record) if each.get("uri") not in there_already]
-            missing = [known.get(each.get("uri"), each) for each in missing]
+        for one in uploads:
+            there_already = whole if one.name is not None else known
+            missing = [upload for upload in one.record.uploads if upload.uri not in there_already]
             if missing:
-                lost.update((yield from self._uploads(kept_as, record, missing)))
-        reports = [report for report in there.reports if report not in here.reports]
+                lost.update((yield from self._uploads(one, [known.get(each.uri, each) for each in missing])))
         if reports:
             write = programs.write_media(self.target._core, self.target_id, records={}, reports=reports)
             yield Run(self.target, write)
         return lost
 
-    def _uploads(self, name: bytes | None, record: Mapping[str, Any], uploads: list[Any]) -> Moves[Lost]:
-        core, found, lost = self.source._core, None, {}
+    def _uploads(self, one: Uploaded, uploads: Iterable[Upload]) -> Moves[Lost]:
+        core, found, lost, name, record = self.source._core, None, {}, one.name, one.record
         if name is not None:
             check = carrying.unreadable_media(core, self.source_id, wanted=name.__eq__)
             lost = yield Run(self.source, check)
             found = yield Run(self.source, programs.fetch_blob(core, self.source_id, name))
         data = found if isinstance(found, bytes) else None
-        for wire in uploads:
-            upload = Upload.from_wire(wire, where=f"thread {self.source_id!r}")
-            note = self.target._record(self.target_id, upload, data, record.get("mime_type"))
+        for upload in uploads:
+            note = self.target._record(self.target_id, upload, data, record.mime_type, known_sha256=record.sha256)
             yield Run(self.target, note)
         return lost

@@ -69,7 +69,9 @@ class StoredCopy:
     def _carried(self, load: whole.Load, page: Mapping[bytes, bytes]) -> Moves[dict[bytes, bytes]]:
         """Bring along the media of which some fields of the media table say that a store has them."""
         records = carrying.records_of(self._view(), page, self._where)
-        absent = {name: record for name, record in records.items() if name not in self.outline.sizes["blobs"]}
+        here = {name: record for name, record in records.items() if name in self.outline.sizes["blobs"]}
+        self.rewritten.update(carrying.in_thread(self._view(), here))
+        absent = {name: record for name, record in records.items() if name not in here}
         self.lost.update(carrying.absent_from_thread(absent))
         elsewhere = {name: record for name, record in absent.items() if carrying.is_elsewhere(record)}
         for batch in carrying.batches_of(elsewhere):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,10 +14,17 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from langgraph_portable_checkpoint import MediaPolicy, copy_threads
-from langgraph_portable_checkpoint.errors import ThreadNotFoundError
+from langgraph_portable_checkpoint.errors import (
+    ConflictError,
+    CorruptRecordError,
+    MediaError,
+    ThreadDeletedError,
+    ThreadNotFoundError,
+)
 from langgraph_portable_checkpoint.media.table import Upload
 from langgraph_portable_checkpoint.storage.drivers import BlockingDriver
-from langgraph_portable_checkpoint.storage.items import pack
+from langgraph_portable_checkpoint.storage.items import media_ref, pack
+from langgraph_portable_checkpoint.storage.programs.blobs import open_media_record, seal_media_record
 from tests.media.test_thread_media import ONE, TWO, part, sha256
 from tests.saver.calls import Calls
 from tests.saver.checkpoints import checkpoint, config, metadata
@@ -374,3 +382,362 @@ def test_bytes_that_were_lost_where_earlier_versions_kept_them_are_kept_anew(
     record(calls, saver, "c", ONE)
     assert calls.run(make_saver(), "media_report", "t") == []
     assert renew(calls, make_saver(), lambda _: URI + "d")[:2] == ([ONE], ["expired_reuploaded"])
+
+
+def _tell_of_uploads_as_before(make_saver: SaverFactory, saver: Any, name: str, data: bytes) -> None:
+    """Write an upload into the record of its medium, as earlier versions did."""
+    view, field = saver._core.views.get("t"), saver._core.layout.thread("t")[7]
+    ref = media_ref(hashlib.sha256(data).digest(), view.secrets.key)
+    told = {"uri": URI + name, "uploaded_at": "2026-01-01T00:00:00Z", "expires_at": "2026-01-03T00:00:00Z"}
+    with make_saver.room.client() as client:
+        known = open_media_record(view, ref, client.hget(field, ref), where="t")
+        client.hset(field, ref, seal_media_record(view, ref, {**known, "uploads": [told]}))
+
+
+@pytest.mark.parametrize("how", ["put", "writes"])
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_a_save_of_the_same_bytes_leaves_uploads_that_earlier_versions_wrote(
+    make_saver: SaverFactory, make: Callable[..., Any], calls: Calls, how: str, size: str
+) -> None:
+    saver, data = make(), ONE if size == "small" else ONE + TWO * 80
+    say(calls, saver, part(data))
+    _tell_of_uploads_as_before(make_saver, saver, "c", data)
+    where = say(calls, saver, link("c"))
+    if how == "put":
+        say(calls, make(), part(data), link("c"))
+    else:
+        calls.put_writes(make(), where, [("messages", HumanMessage([part(data)]))], "task")
+    assert uris(calls, make()) == {"image/png": ["c"]}
+    say(calls, saver, link("c"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    assert uris(calls, make()) == {"image/png": ["c"]}
+    assert calls.run(make(), "media_report", "t") == []
+    assert renew(calls, make(), lambda _: URI + "d")[0] == [data]
+
+
+def test_bytes_that_an_upload_has_in_the_thread_stay_there_when_a_message_brings_them(
+    make_saver: SaverFactory, calls: Calls, tmp_path: Path
+) -> None:
+    options = {"media_store": tmp_path, "serde": EncryptedSerializer.from_pycryptodome_aes(key=b"k" * 32)}
+    saver = make_saver(**options)
+    say(calls, saver, link("c"))
+    record(calls, saver, "c", ONE)
+    say(calls, make_saver(**options), part(ONE), link("c"))
+    assert [one.store for one in calls.run(make_saver(**options), "media_table", "t")] == ["redis"]
+    assert len(blobs(make_saver, saver)) == 1
+    later = datetime.now(UTC) + timedelta(days=9)
+    calls.run(saver, "collect_media_garbage", dry_run=False, now=later)
+    swept = calls.run(saver, "collect_media_garbage", dry_run=False, now=later + timedelta(days=9))
+    assert (swept.live, swept.missing, [path for path in tmp_path.rglob("*") if path.is_file()]) == (0, (), [])
+    assert calls.run(make_saver(**options), "media_report", "t") == []
+
+
+def test_media_of_a_thread_that_got_a_store_since_are_kept_once(
+    make_saver: SaverFactory, calls: Calls, tmp_path: Path
+) -> None:
+    say(calls, make_saver(), part(ONE))
+    saver = make_saver(media_store=tmp_path)
+    calls.put(saver, config("t"), checkpoint({"messages": [HumanMessage([part(ONE)])]}), metadata(), {"messages": 2})
+    assert [one.store for one in calls.run(saver, "media_table", "t")] == ["redis"]
+    assert len(blobs(make_saver, saver)) == 1
+
+
+def test_an_upload_that_a_policy_strips_leaves_those_of_before_with_their_bytes(
+    make_saver: SaverFactory, calls: Calls
+) -> None:
+    saver = make_saver()
+    say(calls, saver, part(ONE))
+    _tell_of_uploads_as_before(make_saver, saver, "c", ONE)
+    record(calls, make_saver(media_policy="strip"), "d", ONE)
+    say(calls, saver, link("c"), link("d"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    assert uris(calls, make_saver()) == {"image/png": ["c", "d"]}
+    assert renew(calls, make_saver(), lambda _: URI + "e")[0] == [ONE]
+
+
+def test_an_upload_that_a_policy_strips_has_the_bytes_of_a_message_while_it_is_there(
+    make: Callable[..., Any], calls: Calls
+) -> None:
+    saver = make()
+    say(calls, saver, part(ONE), link("c"))
+    record(calls, make(media_policy="strip"), "c", ONE)
+    [one] = calls.run(make(), "media_table", "t")
+    assert (one.sha256, one.first_turn, len(one.uploads)) == (sha256(ONE), 0, 1)
+    sent, reasons, content = renew(calls, make(), lambda _: URI + "d")
+    assert (sent, reasons, content) == ([ONE], ["expired_reuploaded"], [part(ONE), link("d")])
+
+
+def test_a_refresh_under_a_policy_that_strips_keeps_no_bytes_beyond_their_message(
+    make_saver: SaverFactory, make: Callable[..., Any], calls: Calls
+) -> None:
+    saver = make()
+    say(calls, saver, part(ONE), link("c"))
+    strict = make(media_policy="strip")
+    record(calls, strict, "c", ONE)
+    assert renew(calls, strict, lambda _: URI + "d")[0] == [ONE]
+    say(calls, saver, link("d"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    assert blobs(make_saver, saver) == []
+    assert uris(calls, make()) == {"image/png": ["c", "d"]}
+
+
+def _uri_records(make_saver: SaverFactory, saver: Any, name: str) -> int:
+    """Count the records that have a URI."""
+    keys = saver._core.layout.thread("t")
+    with make_saver.room.client() as client:
+        view = saver._core.views.get("t")
+        found = [open_media_record(view, field, data, where="t") for field, data in client.hgetall(keys[7]).items()]
+    return sum(one["uri"] == URI + name for each in found for one in each.get("uploads", []))
+
+
+@pytest.mark.parametrize("others", [(), ("other",)])
+def test_a_uri_that_is_recorded_with_two_media_at_once_is_one_medium_s(
+    make: Callable[..., Any], make_saver: SaverFactory, others: tuple[str, ...]
+) -> None:
+    saver, other, sync = make(), make(), Calls()
+    say(sync, saver, link("c"))
+    for name in others:
+        record(sync, saver, name, TWO)
+    plain_read, met = saver._read, []
+
+    def read(thread_id: str) -> Any:
+        found = yield from plain_read(thread_id)
+        if not met:
+            met.append(record(sync, other, "c", TWO))
+        return found
+
+    saver._read = read
+    record(sync, saver, "c", ONE, uploaded_at=PAST)
+    del saver._read
+    assert _uri_records(make_saver, saver, "c") == 1
+    owner = sync.run(make(), "media_table", "t").by_uri(URI + "c")
+    assert owner.sha256 == sha256(TWO)
+
+
+def test_a_damaged_blob_is_put_back_by_recording_the_upload_once_more(
+    make_saver: SaverFactory, make: Callable[..., Any], calls: Calls
+) -> None:
+    saver = make()
+    say(calls, saver, link("c"))
+    record(calls, saver, "c", ONE)
+    view, keys = saver._core.views.get("t"), saver._core.layout.thread("t")
+    with make_saver.room.client() as client:
+        client.hset(keys[6], media_ref(hashlib.sha256(ONE).digest(), view.secrets.key), b"other bytes")
+    assert [one.reason for one in calls.run(make(), "media_report", "t")] == ["corrupt_blob"]
+    record(calls, make(), "c", ONE)
+    assert calls.run(make(), "media_report", "t") == []
+    assert renew(calls, make(), lambda _: URI + "d")[0] == [ONE]
+
+
+def test_a_refresh_whose_checkpoint_is_pruned_meanwhile_says_that_the_thread_went_on(
+    make: Callable[..., Any], calls: Calls
+) -> None:
+    saver, other = make(), make()
+    say(calls, saver, link("c"))
+    record(calls, saver, "c", ONE)
+
+    def answer(data: bytes) -> str:
+        say(Calls(), other, link("c"), {"type": "text", "text": "more"})
+        other.prune(["t"], strategy="keep_latest")
+        return URI + "d"
+
+    with pytest.raises(ConflictError):
+        renew(calls, saver, answer)
+    assert uris(calls, make()) == {"image/png": ["c", "d"]}
+
+
+def test_uploads_of_a_thread_that_is_deleted_meanwhile_are_not_its_successor_s(
+    make: Callable[..., Any], calls: Calls
+) -> None:
+    saver, other = make(), make()
+    say(calls, saver, link("c"))
+    record(calls, saver, "c", ONE)
+
+    def answer(data: bytes) -> str:
+        other.delete_thread("t")
+        say(Calls(), other, link("x"))
+        return URI + "d"
+
+    with pytest.raises(ThreadDeletedError):
+        renew(calls, saver, answer)
+    assert uris(calls, make()) == {}
+
+
+def test_bytes_that_earlier_versions_kept_a_second_time_go_with_the_next_note(
+    make_saver: SaverFactory, calls: Calls
+) -> None:
+    saver = make_saver()
+    say(calls, saver, part(ONE), link("c"))
+    name = b"upload:" + hashlib.sha256(ONE).digest()[:16]
+    with make_saver.room.client() as client:
+        keys = saver._core.layout.thread("t")
+        client.hset(keys[7], name, _earlier_record("c", ONE, store="redis"))
+        client.hset(keys[6], name, ONE)
+    record(calls, saver, "d", ONE)
+    assert blobs(make_saver, saver) == [name.removeprefix(b"upload:")]
+    assert calls.run(make_saver(), "media_report", "t") == []
+    assert uris(calls, make_saver()) == {"image/png": ["c", "d"]}
+
+
+def test_bytes_that_earlier_versions_kept_for_a_uri_of_other_bytes_by_now_are_freed(
+    make_saver: SaverFactory, calls: Calls
+) -> None:
+    saver = make_saver()
+    say(calls, saver, link("c"))
+    name = b"upload:" + hashlib.sha256(ONE).digest()[:16]
+    with make_saver.room.client() as client:
+        keys = saver._core.layout.thread("t")
+        client.hset(keys[7], name, _earlier_record("c", ONE, store="redis"))
+        client.hset(keys[6], mapping={name: ONE, b"upload:left by others": ONE, b"unknown": b""})
+    record(calls, saver, "c", TWO)
+    say(calls, saver, link("c"))
+    calls.run(saver, "prune", ["t"], strategy="keep_latest")
+    assert blobs(make_saver, saver) == sorted([hashlib.sha256(TWO).digest()[:16], b"unknown"])
+
+
+def _sealing(key: bytes) -> EncryptedSerializer:
+    return EncryptedSerializer.from_pycryptodome_aes(key=key * 32)
+
+
+def _another(make_saver: SaverFactory, **options: Any) -> Any:
+    """A saver elsewhere, with another key: no thread can go there as it is stored."""
+    return make_saver(prefix=f"{make_saver.room.prefix}-copy", serde=_sealing(b"o"), **options)
+
+
+@pytest.mark.parametrize("way", ["copy", "archive"])
+def test_an_upload_that_a_policy_stripped_has_its_medium_in_copies_and_archives(
+    make_saver: SaverFactory, make: Callable[..., Any], calls: Calls, way: str
+) -> None:
+    saver = make()
+    say(calls, saver, part(ONE), link("c"))
+    record(calls, make(media_policy="strip"), "c", ONE)
+    there = _another(make_saver)
+    if way == "copy":
+        assert copy_threads(make(), there).differences == []
+    else:
+        calls.run(there, "from_json", calls.run(make(), "to_json", "t"), thread_id="t")
+    assert renew(calls, there, lambda _: URI + "d")[:2] == ([ONE], ["expired_reuploaded"])
+
+
+@pytest.mark.parametrize("way", ["copy", "archive"])
+@pytest.mark.parametrize("last", [ONE, TWO], ids=["one", "two"])
+def test_a_uri_in_two_records_is_the_same_medium_s_in_copies_and_archives(
+    make_saver: SaverFactory, calls: Calls, way: str, last: bytes
+) -> None:
+    saver = make_saver()
+    say(calls, saver, link("c"))
+    record(calls, saver, "of one", ONE)
+    record(calls, saver, "of two", TWO)
+    with make_saver.room.client() as client:
+        field = saver._core.layout.thread("t")[7]
+        for data in (ONE, TWO):
+            name = b"upload:" + hashlib.sha256(data).digest()[:16]
+            at = datetime(2026, 2 if data is last else 1, 1, tzinfo=UTC)
+            made = Upload(uri=URI + "c", uploaded_at=at, expires_at=PAST).to_wire()
+            client.hset(field, name, pack({"sha256": sha256(data), "mime_type": "image/png", "uploads": [made]}))
+    assert renewed_in_copy(make_saver, saver, calls, way) == [last]
+    assert renew(calls, saver, lambda _: URI + "d")[0] == [last]
+
+
+def renewed_in_copy(make_saver: SaverFactory, saver: Any, calls: Calls, way: str) -> list[bytes]:
+    there = _another(make_saver)
+    if way == "copy":
+        assert copy_threads(saver, there).differences == []
+    else:
+        calls.run(there, "from_json", calls.run(saver, "to_json", "t"), thread_id="t")
+    return renew(calls, there, lambda _: URI + "d")[0]
+
+
+@pytest.mark.parametrize("uploads", ["abc", [1], [{"uri": ["a"]}], [{}]])
+def test_a_copy_or_archive_of_damaged_uploads_is_refused_by_name(
+    make_saver: SaverFactory, calls: Calls, uploads: Any
+) -> None:
+    saver = make_saver()
+    say(calls, saver, link("c"))
+    with make_saver.room.client() as client:
+        client.hset(saver._core.layout.thread("t")[7], b"upload:" + b"n" * 16, pack({"uploads": uploads}))
+    with pytest.raises(CorruptRecordError):
+        copy_threads(saver, _another(make_saver))
+    with pytest.raises(CorruptRecordError):
+        calls.run(saver, "to_json", "t")
+
+
+@pytest.mark.parametrize("in_message", [False, True])
+def test_bytes_of_an_upload_that_a_store_had_not_when_it_was_archived_come_back(
+    make_saver: SaverFactory, calls: Calls, tmp_path: Path, in_message: bool
+) -> None:
+    saver = make_saver(media_store=tmp_path / "media")
+    say(calls, saver, link("c"), *([part(ONE)] if in_message else []))
+    record(calls, saver, "c", ONE)
+    (tmp_path / "media").rename(tmp_path / "away")
+    document = calls.run(make_saver(media_store=tmp_path / "media"), "to_json", "t")
+    calls.run(saver, "delete_thread", "t")
+    there = make_saver(media_store=tmp_path / "media")
+    calls.run(there, "from_json", document, thread_id="t")
+    assert {one.reason for one in calls.run(there, "media_report", "t")} == {"missing_blob"}
+    shutil.rmtree(tmp_path / "media", ignore_errors=True)
+    (tmp_path / "away").rename(tmp_path / "media")
+    there = make_saver(media_store=tmp_path / "media")
+    assert renew(calls, there, lambda _: URI + "d")[:2] == ([ONE], ["expired_reuploaded"])
+    assert [one.reason for one in calls.run(there, "media_report", "t")] == ["expired_reuploaded"]
+
+
+def test_a_copy_of_bytes_in_the_thread_names_no_store_that_has_them_as_well(
+    make_saver: SaverFactory, calls: Calls, tmp_path: Path
+) -> None:
+    options = {"media_store": tmp_path / "one", "serde": _sealing(b"k")}
+    saver = make_saver(**options)
+    say(calls, saver, part(ONE))
+    [path] = [each for each in (tmp_path / "one").rglob("*") if each.is_file() and not each.name.startswith(".")]
+    with make_saver.room.client() as client:
+        view, keys = saver._core.views.get("t"), saver._core.layout.thread("t")
+        ref = media_ref(hashlib.sha256(ONE).digest(), view.secrets.key)
+        client.hset(keys[6], ref, path.read_bytes())
+    there = make_saver(prefix=f"{make_saver.room.prefix}-copy", serde=_sealing(b"k"), media_store=tmp_path / "two")
+    assert copy_threads(saver, there, verify=True).differences == []
+    assert calls.run(there, "collect_media_garbage").missing == ()
+    assert [one.store for one in calls.run(there, "media_table", "t")] == ["redis"]
+    assert calls.run(there, "media_report", "t") == []
+
+
+@pytest.mark.parametrize("policy", ["strip", MediaPolicy(max_inline_bytes=3000)])
+def test_no_report_tells_of_bytes_that_are_kept_later(make_saver: SaverFactory, calls: Calls, policy: Any) -> None:
+    say(calls, make_saver(), link("c"))
+    record(calls, make_saver(media_policy=policy), "c", ONE)
+    assert len(calls.run(make_saver(), "media_report", "t")) == 1
+    record(calls, make_saver(), "c", ONE)
+    assert calls.run(make_saver(), "media_report", "t") == []
+    assert calls.run(make_saver(), "media_report", "t", check=False) == []
+
+
+def test_a_report_of_stripped_bytes_stays_while_only_a_message_has_them(make: Callable[..., Any], calls: Calls) -> None:
+    say(calls, make(), part(ONE), link("c"))
+    record(calls, make(media_policy="strip"), "c", ONE)
+    assert [one.reason for one in calls.run(make(), "media_report", "t")] == ["stripped"]
+
+
+@pytest.mark.parametrize("held", [{"x": [link("c")]}, HumanMessage([link("c")]), link("c")])
+def test_a_named_channel_without_a_list_is_refused(make_saver: SaverFactory, calls: Calls, held: Any) -> None:
+    saver = make_saver()
+    made = checkpoint({"messages": [HumanMessage([link("c")], id="q")], "other": held})
+    calls.put(saver, config("t"), made, metadata(), {"messages": 1, "other": 1})
+    record(calls, saver, "c", ONE)
+    with pytest.raises(MediaError, match="'other' of thread 't' holds a value of type"):
+        renew(calls, saver, lambda _: URI + "d", channel="other")
+
+
+def test_bytes_that_were_lost_are_put_back_by_a_save_that_leaves_uploads_of_before(
+    make_saver: SaverFactory, make: Callable[..., Any], calls: Calls, tmp_path: Path
+) -> None:
+    saver = make()
+    say(calls, saver, part(ONE))
+    _tell_of_uploads_as_before(make_saver, saver, "c", ONE)
+    with make_saver.room.client() as client:
+        client.delete(saver._core.layout.thread("t")[6])
+    for path in [each for each in tmp_path.rglob("*") if each.is_file()]:
+        path.unlink()
+    made = checkpoint({"messages": [HumanMessage([part(ONE), link("c")], id="q")]})
+    calls.put(make(), config("t"), made, metadata(), {"messages": 2})
+    assert uris(calls, make()) == {"image/png": ["c"]}
+    assert calls.run(make(), "media_report", "t") == []
+    assert renew(calls, make(), lambda _: URI + "d")[0] == [ONE]

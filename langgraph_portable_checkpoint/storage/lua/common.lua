@@ -235,6 +235,28 @@ local function lacks(refs)
   return false
 end
 
+-- List what a call may not write over unread, each with '1' if its bytes are in the thread: records of media that tell, or
+-- may, of uploads, and those of bytes in the thread where the call brings none. `read`: the names of records that the call
+-- knows, each with the SHA-1 in hex of what it has read there. `at`: where its counted pairs of records are. `sent`: blobs
+-- that came just before.
+local function unread_media(read, at, blobs, sent)
+  local found, brought = {'told'}, {}
+  for i = 2, 2 * blobs, 2 do brought[ARGV[i]] = true end
+  for i = 1, #sent, 16 do brought[string.sub(sent, i, i + 15)] = true end
+  for i = at + 1, after_pairs(at) - 1, 2 do
+    local name = A[i]
+    local there = #name == 16 and redis.call('HGET', MEDIA, name)
+    if there and not string.find(read, name .. redis.sha1hex(there), 1, true) then
+      local kept = redis.call('HEXISTS', BLOBS, name) == 1
+      local sealed, more = string.byte(there) == 0x93, string.find(there, '\167uploads', 1, true)
+      if sealed or more or (kept and not brought[name]) then
+        for _, part in ipairs({name, there, kept and '1' or '0'}) do found[#found + 1] = part end
+      end
+    end
+  end
+  return found
+end
+
 -- Take back blobs that came just before, in the same transaction; those that the thread had are in its media table.
 local function take_back(sent)
   for at = 1, #sent, 16 do

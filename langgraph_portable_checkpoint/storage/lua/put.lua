@@ -5,10 +5,12 @@
 --   log the turn records extend or '', 14 concatenated refs of blobs that this transaction has stored before or '',
 --   15 SHA-1 in hex of the parent's record or '', 16 concatenated refs that must be there beside those that it names,
 --   17 time (ms) to register the thread with in KEYS[12] or ''; KEYS[13], without a time KEYS[12], is where the run is
---   entered, if given; 18 how many blobs follow the array; then counted pairs for media, other items; then counted pairs
+--   entered, if given; 18 names of media records that were read, each with the SHA-1 in hex of what
+--   was there; 19 how many blobs follow the array; then counted pairs for media, other items; then counted pairs
 --   for turns, a counted list of turns to drop and the number of turns; or -1 to leave the turn log alone.
 -- Reply: {'ok', generation, head before, turn log applied '1'/'0'} | {'stale', generation, key} | {'deleted'}
---   | {'leased'} | {'conflict', head} | {'lost'} where items are gone that it builds on. Nothing is stored unless the reply is 'ok'.
+--   | {'leased'} | {'conflict', head} | {'lost'} where items are gone that it builds on
+--   | {'told', name, record, '1' | '0', ...}: media records to be read before they are written over. Nothing is stored unless the reply is 'ok'.
 A = cmsgpack.unpack(ARGV[1])
 local ns, place, parent = A[5], A[5] .. '\0' .. A[6], A[7]
 return with_sent(A[14], function()
@@ -21,9 +23,9 @@ return with_sent(A[14], function()
   local meta = read_meta()
   local differs = differs_from(meta, A[1], before and true, head ~= '')
   if differs then return differs end
-  local expires, turns = A[9] ~= '' or meta.ttl, after_pairs(after_pairs(19))
+  local expires, turns = A[9] ~= '' or meta.ttl, after_pairs(after_pairs(20))
   local drops = A[turns] >= 0 and A[after_pairs(turns)] or 0
-  check_media(A[19], A[18], A[14], expires)
+  check_media(A[20], A[19], A[14], expires)
   check_registers()
   if A[turns] > 0 then redis.call('HLEN', TURNS) end
   if A[11] ~= '' then redis.call('SCARD', RUNS) end
@@ -34,13 +36,15 @@ return with_sent(A[14], function()
   if A[14] ~= '' then check_rights('ZADD', 'HDEL') end
   if A[15] ~= '' and not (before and redis.sha1hex(before) == A[15]) then return {'lost'} end
   if A[1] ~= '' and lacks(A[16]) then return {'lost'} end
+  local unread = A[20] > 0 and unread_media(A[18], 20, A[19], A[14]) or {}
+  if unread[2] then return unread end
   redis.call('ZADD', INDEX, 0, place)
   if A[11] ~= '' then redis.call('SADD', RUNS, A[11]) end
   if not meta.g then begin(A[2], A[3], A[4]) end
   note_holder(A[10])
   register(A[17], A[4], A[11])
-  store_apart(A[18])
-  local at = store_pairs(ITEMS, store_pairs(MEDIA, 19))
+  store_apart(A[19])
+  local at = store_pairs(ITEMS, store_pairs(MEDIA, 20))
   -- Another record in the place that the turn log is of: unless this put writes the log, it is nobody's from now on.
   local altered = meta.th == place and redis.call('HGET', CKPTS, place) ~= A[8]
   redis.call('HSET', CKPTS, place, A[8])

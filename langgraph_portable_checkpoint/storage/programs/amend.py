@@ -25,6 +25,7 @@ from ..sequences import Sequenced
 from ..view import HeldRecord
 from .anew import beginning_anew
 from .core import MAX_ATTEMPTS, Core, fetch_missing, media_args, open_record, packed, read_record, refuse
+from .media_table import was_deleted
 from .read import Found, read_found
 from .registering import registered, registering
 from .stops import STOPS, settle_stop, with_known_error
@@ -46,13 +47,15 @@ def amend(
     """Renew elements of a channel of the head of the root namespace, atomically. Two round trips when warm.
 
     Raises:
-        ConflictError: the thread has gone on to another checkpoint meanwhile.
+        ConflictError: the thread has gone on to another checkpoint meanwhile, or the checkpoint was pruned.
         ThreadDeletedError: the thread was deleted meanwhile.
     """
     for _ in range(MAX_ATTEMPTS):
         answer = yield from read_found(core, thread_id, "", checkpoint_id)
         if answer is None:
-            raise ThreadDeletedError(thread_id)
+            if (yield from was_deleted(core, thread_id, checkpoint_id)):
+                raise ThreadDeletedError(thread_id)
+            break
         call = _Amending(core, thread_id, *answer)
         yield from call.fetch()
         call.renew(channel, frozenset(positions), renewal)

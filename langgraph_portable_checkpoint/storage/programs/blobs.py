@@ -12,6 +12,7 @@ from ..items import DIGEST_BYTES, MEDIA, media_ref, pack, pack_record, parse_rec
 from ..view import Lost, ThreadView
 
 OF_THE_BYTES: Final = frozenset({"sha256", "mime_type", "size_bytes", "recognised_as", "store", "ref"})
+PLACE: Final = ("sha256", "store", "ref")
 MAX_DETAIL_CHARS: Final = 600
 
 
@@ -77,6 +78,12 @@ def known_of(view: ThreadView, ref: bytes, data: bytes | None, where: str) -> di
 def told_of(view: ThreadView, ref: bytes, data: bytes | None) -> dict[str, Any]:
     """Open a media table record for what it tells beside where the bytes are and what they look like."""
     return {name: told for name, told in known_of(view, ref, data, "").items() if name not in OF_THE_BYTES}
+
+
+def with_place_of(known: Mapping[str, Any], described: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe a medium whose bytes stay where they are, though they were put elsewhere as well."""
+    kept = {name: known[name] for name in PLACE if name in known}
+    return {**{name: told for name, told in described.items() if name not in PLACE}, **kept}
 
 
 def stored_digest(media: NewMedia, stored: bytes) -> str:

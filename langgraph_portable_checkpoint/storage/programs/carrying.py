@@ -78,6 +78,13 @@ def absent_from_thread(records: Records) -> dict[bytes, LostMedium]:
     }
 
 
+def in_thread(view: ThreadView, records: Records) -> dict[bytes, bytes]:
+    """Say of media that lie with the thread, where their records name a store, that this is where they are."""
+    named = {name: record for name, record in records.items() if is_elsewhere(record)}
+    told = {name: {key: part for key, part in record.items() if key != "ref"} for name, record in named.items()}
+    return {name: seal_media_record(view, name, {**record, "store": IN_THREAD}) for name, record in told.items()}
+
+
 def batches_of(records: Records) -> Iterator[Records]:
     """Group media so that the bytes of no group are too much to hold."""
     batch: dict[bytes, Mapping[str, Any]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
+from hashlib import sha1, sha256
 from typing import Any, Final
 
 import msgpack
@@ -25,7 +25,7 @@ from ..known import Flats, KnownMessages
 from ..layout import Layout, split_place
 from ..opened import Items, opened_message
 from ..records import CheckpointRecord, load_checkpoint, open_checkpoint
-from ..view import Lost, ThreadView, Views
+from ..view import Lost, ThreadView, ToldRecord, Views
 from .blobs import (
     answered,
     known_of,
@@ -36,6 +36,7 @@ from .blobs import (
     stored_digest,
     told_of,
     unpack_sealed,
+    with_place_of,
 )
 from .large import MediaArgs, large_of
 
@@ -232,7 +233,7 @@ def packed(
     Blobs stay beside it, and so do items where they are large: one argument may have no more than 512 MiB.
     """
     apart = sum(map(len, items.values())) > APART_BYTES
-    stored = [len(media.blobs), *pairs(media.records), *pairs({} if apart else items)]
+    stored = [media.read, len(media.blobs), *pairs(media.records), *pairs({} if apart else items)]
     beside = (part for pair in (*media.blobs.items(), *(items.items() if apart else ())) for part in pair)
     return (msgpack.packb([*head, *stored, *tail], use_bin_type=False), *beside)
 
@@ -382,9 +383,7 @@ def media_args(core: Core, view: ThreadView, thread_id: str, sink: Sink) -> Prog
         digests = [stored_digest(media, stored[ref]) for ref, media in sink.media.items()]
         blobs = zip(digests, (media.mime_type for media in sink.media.values()), stored.values(), strict=True)
         refs = yield MediaPut(tuple(blobs))
-    anew = [ref for ref in sink.media if ref in view.away]
-    table = (yield Batch((Command(("HMGET", core.layout.thread(thread_id)[7], *anew)),)))[0] if anew else ()
-    told = {ref: told_of(view, ref, record) for ref, record in zip(anew, table, strict=True)}
+    read = yield from _read_before(core, view, thread_id, sink)
     records: dict[bytes, bytes] = {}
     for (ref, media), held in zip(sink.media.items(), refs, strict=True):
         described = core.codec.walk.describe(
@@ -394,17 +393,41 @@ def media_args(core: Core, view: ThreadView, thread_id: str, sink: Sink) -> Prog
             store=core.store or "redis",
             ref=held,
         )
-        records[ref] = seal_media_record(view, ref, {**told.get(ref, {}), **described})
+        if ref in read:
+            described = _described_anew(core, view, ref, read[ref], described)
+        records[ref] = seal_media_record(view, ref, described)
         sink.records.append(described)
     for ref, absent in sink.absent.items():
-        records.setdefault(ref, seal_media_record(view, ref, absent))
+        if ref not in view.told:
+            records.setdefault(ref, seal_media_record(view, ref, absent))
     for report in sink.reports:
         name = b"report" + digest_of(pack(report), view.secrets.key)
         records[name] = seal_media_record(view, name, report)
     own = stored if core.store is None else {}
     large = large_of(own) if core.transactions is not False else {}
     small = {ref: data for ref, data in own.items() if ref not in large}
-    return MediaArgs(large, small, records)
+    marks = b"".join(
+        ref + sha1(record.data, usedforsecurity=False).hexdigest().encode() for ref, record in read.items()
+    )
+    return MediaArgs(large, small, records, marks)
+
+
+def _described_anew(
+    core: Core, view: ThreadView, ref: bytes, told: ToldRecord, described: dict[str, Any]
+) -> dict[str, Any]:
+    """Describe a medium that has a record already: what that tells beside is kept, and so are bytes in the thread."""
+    known = known_of(view, ref, told.data, "")
+    if core.store is not None and told.in_thread and known.get("store") == "redis":
+        described = with_place_of(known, described)
+    return {**told_of(view, ref, told.data), **described}
+
+
+def _read_before(core: Core, view: ThreadView, thread_id: str, sink: Sink) -> Program[dict[bytes, ToldRecord]]:
+    """Return the records of media that are sent, where they may tell more. No call, or one for media that were lost."""
+    anew = [ref for ref in sink.media if ref in view.away]
+    table = (yield Batch((Command(("HMGET", core.layout.thread(thread_id)[7], *anew)),)))[0] if anew else ()
+    lost = {ref: ToldRecord(data, False) for ref, data in zip(anew, table, strict=True) if data is not None}
+    return {ref: view.told[ref] for ref in sink.media if ref in view.told} | lost
 
 
 def _find_absent(core: Core, sink: Sink) -> None:

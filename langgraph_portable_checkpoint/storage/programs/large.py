@@ -27,6 +27,8 @@ class MediaArgs(NamedTuple):
     """The other blobs: further arguments of the script."""
     records: Mapping[bytes, bytes]
     """Media table records."""
+    read: bytes = b""
+    """The names of records that these were made of, each with the SHA-1 in hex of what was read there."""
 
     @property
     def sent(self) -> bytes:

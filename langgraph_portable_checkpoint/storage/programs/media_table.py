@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha1, sha256
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ...errors import (
     ConflictError,
@@ -60,6 +60,21 @@ class StoredMedia:
         names = (name.removeprefix(UPLOAD), name) if name.startswith(UPLOAD) else (name,)
         kept = [each for each in names if self.records.get(each, {}).get("store") is not None]
         return next((each for each in kept if each in self.blobs), next(iter(kept), None))
+
+    @property
+    def uploads_mark(self) -> bytes:
+        """Return a digest of the records of uploads, as the script `note` makes it."""
+        marks = sorted(_mark(name) + mark for name, mark in self.marks.items() if name.startswith(UPLOAD))
+        return _mark(b"".join(marks))
+
+
+class Amended(NamedTuple):
+    """What became of a change of a media table."""
+
+    done: bool
+    """False: nothing was written, since one of the records has changed since, or the thread has."""
+    alone: bool
+    """Whether no record of uploads had changed since, not even those that the change leaves."""
 
 
 def read_media(core: Core, thread_id: str) -> Program[StoredMedia | None]:
@@ -206,7 +221,8 @@ def write_media(
         view = yield from _view(core, thread_id)
         if view is None:
             return False
-        if (yield from _note(core, thread_id, view, records, reports, blobs or {}, {})):
+        reply = yield from _note(core, thread_id, view, records, reports, blobs or {}, {}, ())
+        if reply[0] == b"ok":
             return True
     raise ConflictError(
         f"thread {thread_id!r} was deleted or pruned {MAX_ATTEMPTS} times while its media were noted. "
@@ -234,10 +250,38 @@ def amend_media(
     Returns:
         False when one of the records has changed since, or the thread has: nothing was written; read it again.
     """
+    amended = yield from amend_uploads(core, thread_id, read, records=records, reports=reports, blobs=blobs)
+    return amended.done
+
+
+def amend_uploads(
+    core: Core,
+    thread_id: str,
+    read: StoredMedia,
+    *,
+    records: Mapping[bytes, Mapping[str, Any] | None],
+    reports: Sequence[Mapping[str, Any]] = (),
+    blobs: Mapping[bytes, bytes] | None = None,
+) -> Program[Amended]:
+    """Do the same, and tell whether other records of uploads are as they were read as well.
+
+    Bytes that were kept for uploads alone go when their record is dropped, or says of none any more.
+    """
     if read.view is None:
         raise ValueError("what was read has no view")
     marks = {name: read.marks.get(name, b"") for name in records}
-    return (yield from _note(core, thread_id, read.view, records, reports, blobs or {}, marks))
+    own = [name for name in records if name.startswith(UPLOAD) and name in read.blobs]
+    freed = [name for name in own if (records[name] or {}).get("store") is None]
+    reply = yield from _note(core, thread_id, read.view, records, reports, blobs or {}, marks, freed)
+    done = bool(reply[0] == b"ok")
+    return Amended(done, done and reply[1] == read.uploads_mark)
+
+
+def was_deleted(core: Core, thread_id: str, checkpoint_id: str) -> Program[bool]:
+    """Tell whether the thread that had a checkpoint was deleted: it is not there, or another one is. One round trip."""
+    keys = core.layout.thread(thread_id)
+    generation, gone = yield Batch((Command(("HGET", keys[0], b"g")), Command(("GET", keys[9]))))
+    return generation is None or (gone is not None and bool(gone >= checkpoint_id.encode()))
 
 
 def _note(
@@ -248,15 +292,16 @@ def _note(
     reports: Sequence[Mapping[str, Any]],
     blobs: Mapping[bytes, bytes],
     marks: Mapping[bytes, bytes],
-) -> Program[bool]:
+    freed: Sequence[bytes],
+) -> Program[list[bytes]]:
     sealed = {name: seal_media_record(view, name, record) for name, record in records.items() if record is not None}
     for report in reports:
         name = REPORT + digest_of(pack(report), view.secrets.key)
         sealed[name] = seal_media_record(view, name, report)
     dropped = [name for name, record in records.items() if record is None]
-    args = (view.generation, core.ttl_arg, *pairs(marks), *pairs(blobs), *pairs(sealed), len(dropped), *dropped)
-    reply = yield Script("note", core.layout.thread(thread_id), args)
-    return bool(reply[0] == b"ok")
+    drops: list[bytes | int] = [len(dropped), *dropped, len(freed), *freed]
+    args = (view.generation, core.ttl_arg, *pairs(marks), *pairs(blobs), *pairs(sealed), *drops)
+    return (yield Script("note", core.layout.thread(thread_id), args))  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)

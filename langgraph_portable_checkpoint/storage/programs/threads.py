@@ -8,11 +8,13 @@ from typing import Final
 
 from ...errors import ConflictError
 from ..effects import Batch, Command, Program, Script
+from ..items import DIGEST_BYTES
 from ..layout import place as spell_place
 from ..layout import run_digest, split_place, thread_of
 from ..records import CheckpointRecord
 from ..view import ThreadView
 from .anew import beginning_anew
+from .blobs import known_of
 from .core import MAX_ATTEMPTS, TOMBSTONE_TTL_MS, Core, fetch_missing, open_record, read_record, refuse, unpair
 
 DELTA_COUNTERS: Final = "counters_since_delta_snapshot"
@@ -81,7 +83,7 @@ def no_token(thread_id: str) -> bytes:
 def remove_checkpoints(core: Core, thread_id: str, choose: Choose, token: bytes = b"") -> Program[int]:
     """Remove chosen checkpoints with their writes, and every item that nothing names any more, atomically.
 
-    Round trips: 3, and 3 more for each time that another client prunes in between.
+    Round trips: 3, and 3 more for each time that another client prunes in between. A sealed thread takes one more.
 
     Returns:
         How many checkpoints went.
@@ -95,7 +97,8 @@ def remove_checkpoints(core: Core, thread_id: str, choose: Choose, token: bytes 
         if not doomed:
             return 0
         fresh = core.random_bytes(12).hex().encode()
-        args = (view.generation, fresh, token, *doomed)
+        kept = yield from _sealed_uploads(core, view, thread_id)
+        args = (view.generation, fresh, token, b"".join(kept), *doomed)
         reply = yield Script("prune", core.layout.thread(thread_id), args)
         refuse(reply, thread_id)
         core.views.drop(thread_id)
@@ -104,6 +107,19 @@ def remove_checkpoints(core: Core, thread_id: str, choose: Choose, token: bytes 
                 yield from _unregister(core, thread_id)
             return int(reply[1])
     raise ConflictError(f"thread {thread_id!r} was pruned by others {MAX_ATTEMPTS} times meanwhile. Try again.")
+
+
+def _sealed_uploads(core: Core, view: ThreadView, thread_id: str) -> Program[list[bytes]]:
+    """Name media whose own records tell of uploads, as earlier versions wrote them, where a script cannot see it."""
+    if not view.secrets.sealer.sealed:
+        return []
+    (flat,) = yield Batch((Command(("HGETALL", core.layout.thread(thread_id)[7])),))
+    media = {
+        name: data
+        for name, data in (flat if isinstance(flat, dict) else unpair(flat)).items()
+        if len(name) == DIGEST_BYTES
+    }
+    return [name for name, data in media.items() if known_of(view, name, data, "").get("uploads")]
 
 
 def _unregister(core: Core, thread_id: str) -> Program[None]:

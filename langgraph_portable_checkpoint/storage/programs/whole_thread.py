@@ -5,7 +5,7 @@ What an archive is made of. Media are put back into the messages, so nothing ref
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -29,7 +29,7 @@ from .anew import beginning_anew
 from .carrying import LostMedium, unreadable_media
 from .core import Core, OtherThreadError, fetch_media
 from .interrupts import told_again
-from .media_table import read_media
+from .media_table import StoredMedia, read_media
 from .reading import fetch, thread_info, turns_page
 from .turns import read_log, seal, turn_field
 
@@ -45,19 +45,23 @@ class WholeConversation:
         envelopes: By ref, the messages of the turns, media in place.
         lost: By name, the media of messages or uploads that could not be read.
         lost_in: Ref of a message -> the holes of its media that could not be read: there it holds no bytes.
-        uploads: Media table records, in wire form, that have uploads, with the bytes where there are some, and the name
-            of these.
+        uploads: Media with uploads, as media table records in wire form, with the bytes where there are some, and the
+            name of these where somebody keeps them.
     """
 
     turns: list[StoredTurn]
     envelopes: dict[bytes, MessageEnvelope]
     lost: Mapping[bytes, LostMedium]
     lost_in: Mapping[bytes, Sequence[Any]]
-    uploads: Sequence[tuple[bytes, Mapping[str, Any], bytes | None]]
+    uploads: Sequence[tuple[bytes | None, Mapping[str, Any], bytes | None]]
+
+
+UploadsOf = Callable[[StoredMedia], Sequence[tuple[bytes | None, Mapping[str, Any]]]]
+"""Says which media of a media table have uploads: by the name of their bytes, in wire form."""
 
 
 @beginning_anew
-def whole_conversation(core: Core, thread_id: str) -> Program[WholeConversation | None]:
+def whole_conversation(core: Core, thread_id: str, *, uploads_of: UploadsOf) -> Program[WholeConversation | None]:
     """Read all turns and, by ref, the envelopes of their messages, and recorded uploads. At most nine round trips.
 
     Why media cannot be read is looked into with four more.
@@ -76,16 +80,14 @@ def whole_conversation(core: Core, thread_id: str) -> Program[WholeConversation 
     decoder = core.decoder(view, thread_id, {})
     entries = [entry for turn in turns for entry in turn.entries]
     yield from fetch(core, view, thread_id, [entry[0] for entry in entries], decoder, media=True)
-    uploaded = [
-        (stored.bytes_of(name) or name, record) for name, record in stored.records.items() if record.get("uploads")
-    ]
-    wanted = [name for name, _ in uploaded if stored.bytes_of(name) is not None and decoder.blob(name) is None]
+    uploaded = uploads_of(stored)
+    wanted = [name for name, _ in uploaded if name is not None and decoder.blob(name) is None]
     if wanted:
         yield from fetch_media(core, view, thread_id, wanted, decoder)
     lost_in = {ref: _lost_below(decoder, ref) for ref, *_ in entries if decoder.lost} if decoder.lost else {}
     envelopes = dict(_envelopes(decoder, entries, lost_in))
     lost = yield from _causes(core, thread_id, decoder.lost, stored.records)
-    uploads = [(name, record, decoder.blob(name)) for name, record in uploaded]
+    uploads = [(name, record, None if name is None else decoder.blob(name)) for name, record in uploaded]
     return WholeConversation(turns, envelopes, lost, {ref: holes for ref, holes in lost_in.items() if holes}, uploads)
 
 

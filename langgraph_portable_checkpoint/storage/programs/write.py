@@ -20,7 +20,7 @@ from ..layout import place as spell_place
 from ..layout import run_digest, split_place
 from ..records import WriteRecord, dump_checkpoint, dump_write, task_name, write_key
 from ..sequences import Entry, Sequenced
-from ..view import HeldRecord, ThreadView
+from ..view import HeldRecord, ThreadView, ToldRecord
 from .core import (
     MAX_ATTEMPTS,
     Core,
@@ -133,7 +133,14 @@ def _adopted(core: Core, reply: list[bytes], thread_id: str, view: ThreadView, s
 
 
 def adopt(core: Core, reply: list[bytes], thread_id: str, view: ThreadView) -> None:
-    """Take over what a "stale" answer says of the thread; after "lost", rely on nothing that was known of it."""
+    """Take over what a "stale" answer says of the thread; after "lost", rely on nothing that was known of it.
+
+    After "told", what stands where media table records were to be written.
+    """
+    if reply[0] == b"told":
+        told = zip(reply[1::3], reply[2::3], reply[3::3], strict=True)
+        view.told.update({name: ToldRecord(data, kept == b"1") for name, data, kept in told})
+        return
     core.views.deleted.pop(thread_id, None)
     if reply[0] == b"lost":
         core.flats.drop(view.generation)  # the present view may be another caller's already
