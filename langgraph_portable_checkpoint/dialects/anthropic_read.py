@@ -99,7 +99,9 @@ def _result(native: Mapping[str, Any], path: str, *, origin: Origin, problems: P
     if not isinstance(native.get("tool_use_id"), str):
         problems.add(f"{path}.tool_use_id", "is missing or not a text")
     content = native.get("content")
-    extras = {key: value for key, value in native.items() if key not in _RESULT_KEYS and value is not True}
+    extras = {key: value for key, value in native.items() if key not in _RESULT_KEYS}
+    if extras.get("is_error") is True:
+        del extras["is_error"]
     if content == "" or content == []:
         extras["content"] = content
         content = None

@@ -218,7 +218,9 @@ class Writer:
         api = (envelope.get("origin") or {}).get("api")
         raw = envelope["raw_content"] if api == API and isinstance(envelope.get("raw_content"), dict) else None
         if raw is not None and not _is_whole(raw.get("toolResult")):
-            self.report.add("B4", "downgraded", action="a result that Converse refuses was spelled anew", at=placed)
+            left = ", ".join(key for key in raw.get("toolResult") or () if key not in _RESULT_KEYS)
+            action = "a result that Converse refuses was spelled anew"
+            self.report.add("B4", "downgraded", action=action, at=placed, detail=left)
         elif raw is not None and _answers(raw, envelope):
             return [raw if self.target.tool_status else {"toolResult": _without_status(raw["toolResult"])}]
         blocks = self._blocks(placed)
@@ -229,7 +231,9 @@ class Writer:
             content = [{"text": "The tool failed without a message."}]
             self.report.add("B11", "synthesized", action="gave an error result a text", at=placed)
         found = {"toolUseId": envelope.get("tool_call_id"), "content": content}
-        status = {"status": "error"} if failed and self.target.tool_status else {}
+        told = raw["toolResult"].get("status") if raw and isinstance(raw.get("toolResult"), Mapping) else None
+        word = "error" if failed else told if told == "success" else None
+        status = {"status": word} if word and self.target.tool_status else {}
         return [{"toolResult": found | status}, *markers[-1:]]
 
 
@@ -287,8 +291,14 @@ def _is_sound(value: Native) -> bool:
     return next(check_block(value, _NATIVE_KEYS), None) is None
 
 
+_RESULT_KEYS: Final = frozenset({"toolUseId", "content", "status", "type"})
+"""Source: botocore 1.44 ToolResultBlock."""
+
+
 def _is_whole(answer: Any) -> bool:
     """Tell whether a native result holds what Converse takes; plain texts are not looked into."""
+    if isinstance(answer, Mapping) and not _RESULT_KEYS.issuperset(answer):
+        return False
     if not isinstance(answer, Mapping) or not isinstance(answer.get("content"), list):
         return False
     if not isinstance(answer.get("toolUseId"), str) or answer.get("status") not in (None, "success", "error"):

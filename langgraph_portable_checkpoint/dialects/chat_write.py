@@ -12,6 +12,7 @@ from .base import is_foreign, native, plain_text, text_and_calls
 from .beside import UNSAID, detail_of, free_input, omits_content, unsaid
 from .chat_hosts import Host
 from .chat_read import API, NAME, REASONING_KEYS
+from .jsonl import mend_surrogates
 from .links import CALL_TYPES
 from .lint.openai_chat import VALUES
 from .media_parts import base64_of, data_url_of
@@ -234,7 +235,7 @@ class ChatWriter:
                 continue
             if key in self.host.keys and key not in _NEUTRAL:
                 if key not in REASONING_KEYS or value is None or "reasoning_details" in message:
-                    message[key] = value
+                    message[key] = mend_surrogates(value, []) if isinstance(value, str) else value
             elif value is not None:
                 self.lose("C5", "dropped", placed, key, action="the host knows no such key")
 

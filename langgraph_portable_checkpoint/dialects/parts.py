@@ -21,7 +21,7 @@ from .links import CALL_TYPES
 from .media_parts import MediaFitter, placeholder, unsupported
 from .native_parts import CONTENT_DOCUMENT, ITEM_REFERENCE, MARKERS, kind_of, neutral_form, told_data, told_text
 from .pairing import with_content
-from .plain_values import is_everyday, told_as_text
+from .plain_values import is_everyday, is_plain, told_as_text
 from .reasoning import Replay, open_texts, origin_of
 from .report import LossKind, Placed, Report, Spot
 from .server_pairs import Half, half_of
@@ -102,7 +102,7 @@ class Parts:
             return False
         if self.target.invalid_arguments:
             return True
-        return type(args) is dict and (not self.target.plain_arguments or is_sendable(args))
+        return type(args) is dict and (is_sendable(args) if self.target.plain_arguments else is_plain(args))
 
     def lose(
         self, concern: str, kind: LossKind, placed: Placed, path: str = "", *, action: str, detail: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -110,3 +111,45 @@ def test_citations_stay_where_a_text_is_mended() -> None:
     export = export_messages(history, "anthropic")
     assert export.payload["messages"][1]["content"] == [{"type": "text", "text": "x\ufffdy", "citations": [note]}]
     assert [(loss.rule, loss.kind) for loss in export.report] == [("A4", "downgraded")]
+
+
+BROKEN_CALLS: dict[str, tuple[str | None, Any]] = {
+    "google": (
+        None,
+        [
+            {"role": "user", "parts": [{"text": "q"}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "id": "a", "args": {"x": "v\ud83d"}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "id": "a", "response": {"output": "r"}}}]},
+        ],
+    ),
+    "bedrock": (
+        None,
+        [
+            {"role": "user", "content": [{"text": "q"}]},
+            {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t", "name": "f", "input": {"a": "\ud83d"}}}]},
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "t", "content": [{"text": "r"}]}}]},
+        ],
+    ),
+    "openai-chat": (
+        "openrouter",
+        [
+            {"role": "user", "content": "q"},
+            {
+                "role": "assistant",
+                "content": "a",
+                "reasoning": "hm\ud83d",
+                "reasoning_details": [{"type": "reasoning.text", "text": "hm\ud83d", "index": 0}],
+            },
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", BROKEN_CALLS)
+def test_native_calls_and_reasoning_of_imported_envelopes_are_mended_and_told(dialect: str) -> None:
+    profile, history = BROKEN_CALLS[dialect]
+    payload: Any = {"messages": history} if dialect == "bedrock" else history
+    imported = import_messages(payload, dialect, profile=profile)
+    export = export_messages(imported.envelopes, dialect, profile=profile)
+    json.dumps(export.payload, ensure_ascii=False).encode()
+    assert "downgraded" in {loss.kind for loss in export.report}

@@ -142,3 +142,33 @@ def test_a_response_in_a_history_tells_nothing_of_itself() -> None:
     said = {"role": "assistant", "content": [{"type": "text", "text": "x"}]}
     found, told = back([{"role": "user", "content": "hi"}, {**of_itself, **said}], "anthropic", "messages", None)
     assert (found[1], told) == (said, [])
+
+
+@pytest.mark.parametrize("value", [True, False, 1, "keep"])
+def test_an_unknown_key_of_claude_s_result_is_told_whatever_it_holds(value: Any) -> None:
+    use = {"type": "tool_use", "id": "t", "name": "f", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "t", "content": "r", "is_error": True, "xtra": value}
+    history = [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [result]},
+    ]
+    export = export_messages(import_messages(history, "anthropic").messages, "anthropic")
+    assert [(loss.rule, loss.path) for loss in export.report] == [("A18", "xtra")]
+    assert export.payload["messages"][2]["content"][0]["is_error"] is True
+
+
+def test_a_result_of_converse_that_is_spelled_anew_keeps_its_status_and_names_what_goes() -> None:
+    image = {"image": {"format": "png", "source": {"bytes": b"\x89PNG\r\n\x1a\n"}}, "mine": 1}
+    answer = {"toolUseId": "t", "status": "success", "xtra": "keep", "content": [{"text": "r"}, image]}
+    history = [
+        {"role": "user", "content": [{"text": "q"}]},
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t", "name": "f", "input": {}}}]},
+        {"role": "user", "content": [{"toolResult": answer}]},
+    ]
+    imported = import_messages({"messages": history}, "bedrock")
+    export = export_messages(imported.messages, "bedrock")
+    sent = export.payload["messages"][2]["content"][0]["toolResult"]
+    assert sent["status"] == "success"
+    assert "xtra" not in sent
+    assert "xtra" in {loss.detail for loss in export.report}
