@@ -174,7 +174,7 @@ def _in_order(reading: Reading, view: Mapping[str, Any]) -> list[dict[str, Any]]
         return reading.blocks
     before: dict[Any, list[dict[str, Any]]] = {}
     for call in lost:
-        for following in asked[asked.index(call["id"]) :]:
+        for following in asked[asked.index(call.get("id")) :]:
             if following in within:
                 before.setdefault(following, []).append(call)
                 break
@@ -182,7 +182,7 @@ def _in_order(reading: Reading, view: Mapping[str, Any]) -> list[dict[str, Any]]
     blocks: list[dict[str, Any]] = []
     for block in reading.blocks:
         if block is within.get(block.get("id")):
-            blocks += before.get(block["id"], ())
+            blocks += before.get(block.get("id"), ())
         if id(block) not in moved:
             blocks.append(block)
     return blocks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -25,6 +26,7 @@ def tool(state: dict[str, Any]) -> dict[str, Any]:
     """A tool that does as its call is named: asks, fails, or answers."""
     call = state["call"]
     if call["name"] == "fail":
+        time.sleep(0.2)  # LangGraph drops what a task says that ends beside a failure
         raise ValueError("no")
     said = interrupt({"for": call["id"]}) if call["name"] == "ask" else "done"
     return {"messages": [ToolMessage(str(said), tool_call_id=call["id"])]}
