@@ -280,3 +280,23 @@ def test_what_is_stored_and_what_is_read_say_the_same() -> None:
         assert [_facts(block) for block in stored["content"]] == [_facts(dict(block)) for block in read["content"]]
         rest = {key: value for key, value in read.items() if key not in ("content", "raw_content", "extras", "id")}
         assert {key: value for key, value in stored.items() if key not in ("content", "state")} == rest
+
+
+@pytest.mark.parametrize(
+    ("within", "asked", "read"),
+    [
+        (["b"], ["a", "b"], ["a", "b"]),
+        (["a", "c"], ["a", "b", "c"], ["a", "b", "c"]),
+        (["a"], ["a", "b"], ["a", "b"]),
+        (["a"], [None, "a"], [None, "a"]),
+        (["a"], [None], ["a", None]),
+        ([], ["a", "b"], ["a", "b"]),
+    ],
+)
+def test_a_call_that_content_lost_stands_before_the_next_that_it_has(
+    within: list[str], asked: list[str | None], read: list[str | None]
+) -> None:
+    content = [{"type": "tool_use", "id": one, "name": "f", "input": {}} for one in within]
+    calls = [{"name": "f", "args": {}, "id": one} for one in asked]
+    message = AIMessage(content, tool_calls=calls)  # type: ignore[arg-type]  # integrations leave ids out
+    assert [block.get("id") for block in read_message(message)["content"]] == read
