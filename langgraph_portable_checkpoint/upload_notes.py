@@ -6,7 +6,7 @@ beside it, so that neither is written over with the other. Reads what earlier ve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from hashlib import blake2b
@@ -158,9 +158,17 @@ class ThreadMedia:
         }
         for name, record in self.records.items():
             left = tuple(upload for upload in record.uploads if upload.uri not in moved)
-            if name not in written and left != record.uploads:
+            if name in written and left:  # another medium's, which had the name of a URI that is this one's now
+                written[self._free_name(left, written)] = self._left(name, record, left)
+            elif name not in written and left != record.uploads:
                 written[name] = self._left(name, record, left)
         return written
+
+    def _free_name(self, uploads: Sequence[Upload], written: Mapping[bytes, object]) -> bytes:
+        """Name a record of uploads by one of them, where no other record has that name."""
+        names = [UPLOAD + self.name_of_uri(upload.uri) for upload in reversed(uploads)]
+        free = (name for name in names if name not in written and name not in self.records)
+        return next(free, None) or UPLOAD + self.name_of_uri("\0".join(upload.uri for upload in uploads))
 
     def _left(self, name: bytes, record: MediaRecord, uploads: Iterable[Upload]) -> dict[str, Any] | None:
         """Say what is left of a record with some of its uploads."""

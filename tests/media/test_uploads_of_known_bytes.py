@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,6 +25,7 @@ from langgraph_portable_checkpoint.errors import (
 from langgraph_portable_checkpoint.media.table import Upload
 from langgraph_portable_checkpoint.storage.drivers import BlockingDriver
 from langgraph_portable_checkpoint.storage.items import media_ref, pack
+from langgraph_portable_checkpoint.storage.programs import write
 from langgraph_portable_checkpoint.storage.programs.blobs import open_media_record, seal_media_record
 from tests.media.test_thread_media import ONE, TWO, part, sha256
 from tests.saver.calls import Calls
@@ -741,3 +743,73 @@ def test_bytes_that_were_lost_are_put_back_by_a_save_that_leaves_uploads_of_befo
     assert uris(calls, make()) == {"image/png": ["c"]}
     assert calls.run(make(), "media_report", "t") == []
     assert renew(calls, make(), lambda _: URI + "d")[0] == [ONE]
+
+
+def test_a_uri_that_goes_to_other_bytes_leaves_the_others_of_its_stripped_medium(make_saver: SaverFactory) -> None:
+    saver = make_saver(media_policy="strip")
+    saver.put(config("t"), checkpoint({"messages": [HumanMessage("q")]}), metadata(), {"messages": 1})
+    for name, data in (("1", b"one" * 500), ("2", b"one" * 500), ("2", b"two" * 500)):
+        saver.record_upload("t", f"https://files.example/{name}", data=data, mime_type="image/png")
+    table = [[upload.uri[-1] for upload in record.uploads] for record in saver.media_table("t")]
+    assert sorted(table) == [["1"], ["2"]]
+
+
+def test_many_savers_may_bring_the_same_picture_to_an_encrypted_thread_at_once(make_saver: SaverFactory) -> None:
+    serde = EncryptedSerializer.from_pycryptodome_aes(key=b"k" * 16)
+    first = make_saver(serde=serde)
+    head = first.put(config("t"), checkpoint({"messages": [HumanMessage("q")]}), metadata(), {"messages": 1})
+    savers = [make_saver(serde=serde) for _ in range(12)]
+    for saver in savers:
+        saver.get_tuple(config("t"))
+    start, failed = threading.Barrier(len(savers)), list[BaseException]()
+
+    def go(number: int) -> None:
+        start.wait()
+        try:
+            savers[number].put_writes(
+                head, [("messages", [HumanMessage([part(ONE)], id=f"m{number}")])], f"task{number}"
+            )
+        except ConflictError as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=go, args=(number,)) for number in range(len(savers))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    read = make_saver(serde=serde).get_tuple(config("t"))
+    assert [write[2][0].content for write in read.pending_writes] == [[part(ONE)]] * len(savers)
+
+
+@pytest.mark.parametrize("place", ["thread", "store"])
+def test_what_says_that_nobody_has_bytes_takes_no_place_of_what_says_where_they_are(
+    make_saver: SaverFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    options: dict[str, Any] = {"media_store": tmp_path} if place == "store" else {}
+    blocks = [part(ONE)]
+
+    def put(saver: Any, content: Any, number: int) -> None:
+        made = checkpoint({"messages": [HumanMessage(content, id=f"q{number}")]})
+        saver.put(config("t"), made, metadata(), {"messages": number})
+
+    put(make_saver(**options), blocks, 1)
+    reader = make_saver(**options)
+    where = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "media": "none"}}
+    referring = reader.get_tuple(where).checkpoint["channel_values"]["messages"][0].content
+    put(make_saver(**options), "bye", 2)
+    make_saver(**options).prune(["t"], strategy="keep_latest")
+    found = write.absent_media
+
+    def meanwhile(*arguments: Any) -> Any:
+        absent = yield from found(*arguments)
+        monkeypatch.setattr(write, "absent_media", found)
+        put(make_saver(**options), blocks, 3)
+        return absent
+
+    monkeypatch.setattr(write, "absent_media", meanwhile)
+    put(reader, referring, 4)
+    fresh = make_saver(**options)
+    shown = [found.checkpoint["channel_values"]["messages"][0].content for found in fresh.list(config("t"))]
+    assert blocks in shown
+    assert [entry.reason for entry in fresh.media_report("t")] == []

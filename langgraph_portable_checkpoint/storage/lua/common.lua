@@ -238,7 +238,7 @@ end
 -- List what a call may not write over unread, each with '1' if its bytes are in the thread: records of media that tell, or
 -- may, of uploads, and those of bytes in the thread where the call brings none. `read`: the names of records that the call
 -- knows, each with the SHA-1 in hex of what it has read there. `at`: where its counted pairs of records are. `sent`: blobs
--- that came just before.
+-- that came just before. A record whose name has 40 '-' in `read` is of bytes that nobody has, and takes the place of no other.
 local function unread_media(read, at, blobs, sent)
   local found, brought = {'told'}, {}
   for i = 2, 2 * blobs, 2 do brought[ARGV[i]] = true end
@@ -249,7 +249,8 @@ local function unread_media(read, at, blobs, sent)
     if there and not string.find(read, name .. redis.sha1hex(there), 1, true) then
       local kept = redis.call('HEXISTS', BLOBS, name) == 1
       local sealed, more = string.byte(there) == 0x93, string.find(there, '\167uploads', 1, true)
-      if sealed or more or (kept and not brought[name]) then
+      local alone = string.find(read, name .. string.rep('-', 40), 1, true)
+      if sealed or more or alone or (kept and not brought[name]) then
         for _, part in ipairs({name, there, kept and '1' or '0'}) do found[#found + 1] = part end
       end
     end

@@ -42,6 +42,8 @@ from .large import MediaArgs, large_of
 
 TOMBSTONE_TTL_MS: Final = 3_600_000
 MAX_ATTEMPTS: Final = 5
+IF_ABSENT: Final = b"-" * 40
+"""In the place of a SHA-1 of what was read: a media record that takes the place of no other."""
 NO_GENERATION: Final = b"?"
 """Of a thread that has none, as when its meta was evicted; those of threads are hex digits."""
 KEY_WHAT: Final = "digest key"
@@ -397,9 +399,8 @@ def media_args(core: Core, view: ThreadView, thread_id: str, sink: Sink) -> Prog
             described = _described_anew(core, view, ref, read[ref], described)
         records[ref] = seal_media_record(view, ref, described)
         sink.records.append(described)
-    for ref, absent in sink.absent.items():
-        if ref not in view.told:
-            records.setdefault(ref, seal_media_record(view, ref, absent))
+    lone = [ref for ref in sink.absent if ref not in view.told and ref not in records]
+    records |= {ref: seal_media_record(view, ref, sink.absent[ref]) for ref in lone}
     for report in sink.reports:
         name = b"report" + digest_of(pack(report), view.secrets.key)
         records[name] = seal_media_record(view, name, report)
@@ -408,7 +409,7 @@ def media_args(core: Core, view: ThreadView, thread_id: str, sink: Sink) -> Prog
     small = {ref: data for ref, data in own.items() if ref not in large}
     marks = b"".join(
         ref + sha1(record.data, usedforsecurity=False).hexdigest().encode() for ref, record in read.items()
-    )
+    ) + b"".join(ref + IF_ABSENT for ref in lone)
     return MediaArgs(large, small, records, marks)
 
 

@@ -22,7 +22,6 @@ from ..records import WriteRecord, dump_checkpoint, dump_write, task_name, write
 from ..sequences import Entry, Sequenced
 from ..view import HeldRecord, ThreadView, ToldRecord
 from .core import (
-    MAX_ATTEMPTS,
     Core,
     OtherThreadError,
     absent_media,
@@ -41,6 +40,8 @@ from .registering import Registering, registered, registering
 from .stops import mark_stop, settle_stop, stopped
 from .turns import Tail, TurnWrite, all_messages, conversation_of, is_list, plan, turn_field
 
+MOST_ATTEMPTS: Final = 100
+"""Of those who bring one new medium to an encrypted thread at once, the last goes on when all others are done."""
 WAS_DELETED: Final = b"deleted"
 """A generation that no thread has: what a client expects of a thread that it has deleted itself."""
 
@@ -68,7 +69,7 @@ def put(
         The place of the head before, b"" if there was none.
     """
     absent: set[bytes] = set()
-    for _ in range(MAX_ATTEMPTS):
+    for _ in range(MOST_ATTEMPTS):
         view, fresh, parent = yield from _parent(core, thread_id, checkpoint_ns, parent_id)
         call = _Put(core, view, thread_id, checkpoint_ns, checkpoint, parent_id, codec, absent)
         values = call.encode(new_versions, parent)
@@ -121,8 +122,8 @@ def _warn_of_branch(thread_id: str, *, head: bytes, parent_id: str | None, place
 
 def _restless(thread_id: str) -> ConflictError:
     return ConflictError(
-        f"thread {thread_id!r} was deleted or pruned {MAX_ATTEMPTS} times during one write. "
-        "Nothing was stored; try again."
+        f"thread {thread_id!r} was deleted, pruned, or given media that this write has too, {MOST_ATTEMPTS} times "
+        "during one write. Nothing was stored; try again."
     )
 
 
@@ -377,7 +378,7 @@ def put_writes(
     place = spell_place(checkpoint_ns, checkpoint_id)
     stop = checkpoint_ns == "" and stopped(writes)
     absent: set[bytes] = set()
-    for _ in range(MAX_ATTEMPTS):
+    for _ in range(MOST_ATTEMPTS):
         view = core.views.get(thread_id)
         fresh = view is None
         view = view or core.fresh_view(thread_id)
