@@ -28,8 +28,8 @@ _BUNDLED: Final[Mapping[str, str]] = {
     "otel": "otel:OTel",
     "agent-checkpoint": "agent_checkpoint:AgentCheckpoint",
     "langchain": "langchain:LangChain",
-    "claude-code": "claude_code:ClaudeCode",
-    "codex": "codex:Codex",
+    "claude-code": "claude_code.dialect:ClaudeCode",
+    "codex": "codex.dialect:Codex",
     "session-envelope": "session_envelope:SessionEnvelope",
 }
 LIKELY: Final = 0.3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from langgraph_portable_checkpoint.dialects.base import ImportOptions
-from langgraph_portable_checkpoint.dialects.claude_code import ClaudeCode
+from langgraph_portable_checkpoint.dialects.claude_code.dialect import ClaudeCode
 from langgraph_portable_checkpoint.dialects.report import Report
 
 DIALECT = ClaudeCode()

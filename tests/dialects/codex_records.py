@@ -7,7 +7,7 @@ from typing import Any
 
 from langgraph_portable_checkpoint import export_messages, import_messages, lint
 from langgraph_portable_checkpoint.dialects.base import ImportOptions
-from langgraph_portable_checkpoint.dialects.codex import Codex
+from langgraph_portable_checkpoint.dialects.codex.dialect import Codex
 from langgraph_portable_checkpoint.dialects.report import Report
 
 DIALECT = Codex()

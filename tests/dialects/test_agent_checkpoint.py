@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from langgraph_portable_checkpoint.dialects.agent_checkpoint import AgentCheckpoint
 from langgraph_portable_checkpoint.dialects.anthropic import Anthropic
 from langgraph_portable_checkpoint.dialects.base import ExportOptions, ImportOptions
-from langgraph_portable_checkpoint.dialects.claude_code import ClaudeCode
+from langgraph_portable_checkpoint.dialects.claude_code.dialect import ClaudeCode
 from langgraph_portable_checkpoint.dialects.export import export_messages, import_messages
 from langgraph_portable_checkpoint.dialects.lint.agent_checkpoint import RULES, lint_lines
 from langgraph_portable_checkpoint.dialects.openai_chat import OpenAIChat

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from langgraph_portable_checkpoint import import_messages
-from langgraph_portable_checkpoint.dialects.claude_code_records import Record
-from langgraph_portable_checkpoint.dialects.claude_code_tree import _Above
+from langgraph_portable_checkpoint.dialects.claude_code.records import Record
+from langgraph_portable_checkpoint.dialects.claude_code.tree import _Above
 from langgraph_portable_checkpoint.dialects.jsonl import Line
 from tests.dialects.claude_code_lines import answered, read, result, said, shape, text, use
 from tests.dialects.test_claude_code_answers import check_exports

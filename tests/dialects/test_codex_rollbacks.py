@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langgraph_portable_checkpoint.dialects import codex_turns
+from langgraph_portable_checkpoint.dialects.codex import turns
 from tests.dialects.codex_records import exports, item, read, said
 from tests.dialects.test_codex_turns import CONTEXTS, back, compacted, meta, steps
 
-SUM = f"{codex_turns._SUMMARY} ...\n"
+SUM = f"{turns._SUMMARY} ...\n"
 
 
 def event(kind: str, **fields: Any) -> dict[str, Any]:

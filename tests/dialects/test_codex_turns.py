@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from langgraph_portable_checkpoint.dialects import codex_turns
+from langgraph_portable_checkpoint.dialects.codex import turns
 from tests.dialects.codex_records import exports, item, read, said, texts
 
 CONTEXTS = [
@@ -117,7 +117,7 @@ def test_turns_are_counted_through_compactions_and_rollbacks() -> None:
 
 
 def test_a_summary_in_a_history_of_its_own_is_not_the_users() -> None:
-    summary = f"{codex_turns._SUMMARY} You also have access to ...\nSum"
+    summary = f"{turns._SUMMARY} You also have access to ...\nSum"
     history = [said("user", "kept")["payload"], said("user", summary)["payload"]]
     records = [*TALK, compacted("", replacement_history=history)]
     assert [one.get("typed_by_user", True) for one in read(records)[0]] == [True, False]

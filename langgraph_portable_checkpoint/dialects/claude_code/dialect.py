@@ -1,6 +1,6 @@
 """Claude Code session files, import only: the conversation that the model last saw.
 
-`claude_code_tree.py` finds the conversation in the file; its messages, which are Anthropic's, are read by
+`tree.py` finds the conversation in the file; its messages, which are Anthropic's, are read by
 `anthropic_read.py`. What a person did not type (isMeta, summaries, interruptions) is kept and marked. Results
 keep what the tool returned beside its text (`toolUseResult`) as artifact.
 
@@ -13,15 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Any, Final, NoReturn
 
-from ..envelope.model import MessageEnvelope, Origin
-from ..errors import DialectError, MalformedHistoryError
-from .anthropic_read import API, read_message
-from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
-from .claude_code_records import TREE_TYPES, Record, are_programs, queued_prompt
-from .claude_code_tree import Step, assemble
-from .jsonl import first_objects, read_lines
-from .problems import Problems
-from .report import Placed, Report
+from ...envelope.model import MessageEnvelope, Origin
+from ...errors import DialectError, MalformedHistoryError
+from ..anthropic_read import API, read_message
+from ..base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
+from ..jsonl import first_objects, read_lines
+from ..problems import Problems
+from ..report import Placed, Report
+from .records import TREE_TYPES, Record, are_programs, queued_prompt
+from .tree import Step, assemble
 
 NAME: Final = "claude-code"
 _SOURCE: Final = "provider-rules, Claude Code JSONL"

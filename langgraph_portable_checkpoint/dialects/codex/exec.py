@@ -2,7 +2,7 @@
 
 The stream tells what happened, not what was sent: a command is a call of `shell` with its output as result. It does not
 hold the prompt. A log may hold the streams of several runs, one behind the other: which event is of which item is
-`codex_runs.py`'s, what an item says `codex_exec_items.py`'s.
+`runs.py`'s, what an item says `exec_items.py`'s.
 
 Source: codex-rs exec_events (ThreadEvent, ThreadItem).
 """
@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ..envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
-from .base import ImportOptions
-from .codex_exec_items import FAILED, read_call, read_result, read_said
-from .codex_runs import RUNS, Item, last_states
-from .jsonl import Line
-from .report import Report
+from ...envelope.model import ENVELOPE_VERSION, Block, MessageEnvelope, Origin
+from ..base import ImportOptions
+from ..jsonl import Line
+from ..report import Report
+from .exec_items import FAILED, read_call, read_result, read_said
+from .runs import RUNS, Item, last_states
 
 EVENTS: Final = (
     "thread.started",

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..envelope.model import MessageEnvelope
+from ...envelope.model import MessageEnvelope
 
 _BEGINNINGS: Final = frozenset({"environment_context", "user_instructions", "recommended_plugins"})
 """Elements of the context that a session begins with; a compaction makes them again."""

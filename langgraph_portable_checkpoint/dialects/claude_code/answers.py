@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 
-from .claude_code_records import Record
+from .records import Record
 
 
 @dataclass(eq=False, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from .codex_items import BARE, NO_ITEMS
+from .items import BARE, NO_ITEMS
 
 ROLLOUT: Final = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 _OF_ITEMS: Final = frozenset({"role", "call_id", "summary", "encrypted_content", "action", "id"})

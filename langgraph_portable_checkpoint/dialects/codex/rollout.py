@@ -1,9 +1,9 @@
 """A Codex rollout read record by record: its response items, compactions and rollbacks as one history.
 
-Items are those of the Responses API, once `codex_items.py` has spelled them, and are read by `responses_read.py`.
+Items are those of the Responses API, once `items.py` has spelled them, and are read by `responses_read.py`.
 Events repeat the items, and are left out. What a compaction replaced and what the user took back is left out and told.
 
-What a line is, `codex_records.py` tells; which compactions are taken back, `codex_rollbacks.py`.
+What a line is, `records.py` tells; which compactions are taken back, `rollbacks.py`.
 
 Source: codex-rs protocol (RolloutItem, RolloutLine).
 """
@@ -14,17 +14,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ..envelope.model import ENVELOPE_VERSION, MessageEnvelope, Origin
-from .base import ImportOptions
-from .codex_items import NO_ITEMS, api_item, dress, own_blocks
-from .codex_records import item_of, record_of
-from .codex_rollbacks import taken_back, turns_of
-from .codex_turns import History, begins_turn, is_of_agent, is_summary
-from .jsonl import Line
-from .problems import Problems
-from .report import Report
-from .responses_items import API
-from .responses_read import ItemReader
+from ...envelope.model import ENVELOPE_VERSION, MessageEnvelope, Origin
+from ..base import ImportOptions
+from ..jsonl import Line
+from ..problems import Problems
+from ..report import Report
+from ..responses_items import API
+from ..responses_read import ItemReader
+from .items import NO_ITEMS, api_item, dress, own_blocks
+from .records import item_of, record_of
+from .rollbacks import taken_back, turns_of
+from .turns import History, begins_turn, is_of_agent, is_summary
 
 NAME: Final = "codex"
 

@@ -14,11 +14,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .claude_code_answers import Answer, gather
-from .claude_code_compaction import Relinked, cut_stream, keeps, relink
-from .claude_code_records import TREE_TYPES, Record, of_subagent
-from .jsonl import BadLine, Line
-from .report import LossKind
+from ..jsonl import BadLine, Line
+from ..report import LossKind
+from .answers import Answer, gather
+from .compaction import Relinked, cut_stream, keeps, relink
+from .records import TREE_TYPES, Record, of_subagent
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Codex files, import only: rollouts (`~/.codex/sessions`) and the stream of `codex exec --json`.
 
-Owns the dialect's tables. Rollouts are read by `codex_rollout.py`, with what it knows of items in `codex_items.py`, of
-turns in `codex_turns.py` and of rollbacks in `codex_rollbacks.py`; the stream by `codex_exec.py`.
+Owns the dialect's tables. Rollouts are read by `rollout.py`, with what it knows of items in `items.py`, of
+turns in `turns.py` and of rollbacks in `rollbacks.py`; the stream by `exec.py`.
 
 Source: codex-rs protocol (RolloutItem, ResponseItem) and exec_events, versions 0.1 to 0.65 and later.
 """
@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
-from ..envelope.model import MessageEnvelope
-from ..errors import DialectError, MalformedHistoryError
-from .arguments import tell_repeated
-from .base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
-from .codex_exec import EVENTS, ExecReader
-from .codex_records import ROLLOUT, begins_bare, is_bare, is_record
-from .codex_rollout import NAME, RolloutReader
-from .codex_runs import RUNS
-from .jsonl import BadLine, Line, first_objects, read_lines
-from .report import Placed, Report
+from ...envelope.model import MessageEnvelope
+from ...errors import DialectError, MalformedHistoryError
+from ..arguments import tell_repeated
+from ..base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
+from ..jsonl import BadLine, Line, first_objects, read_lines
+from ..report import Placed, Report
+from .exec import EVENTS, ExecReader
+from .records import ROLLOUT, begins_bare, is_bare, is_record
+from .rollout import NAME, RolloutReader
+from .runs import RUNS
 
 _SOURCE: Final = "codex-rs protocol"
 _STREAMED: Final = (*EVENTS, *RUNS)

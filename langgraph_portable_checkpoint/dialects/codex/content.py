@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from ..envelope.model import Block, Origin
+from ...envelope.model import Block, Origin
 
 OWN: Final[Origin] = {"provider": "openai", "api": "codex"}
 """Origin of what Codex alone knows."""

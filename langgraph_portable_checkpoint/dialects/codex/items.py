@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..envelope.model import Block, MessageEnvelope
-from .codex_content import OWN, medium, read_part
-from .lint.responses_shapes import ITEMS, OUTPUT_PARTS, PARTS
-from .native_parts import kind_of
-from .responses_items import CALLS, HOSTED, OUTPUTS
+from ...envelope.model import Block, MessageEnvelope
+from ..lint.responses_shapes import ITEMS, OUTPUT_PARTS, PARTS
+from ..native_parts import kind_of
+from ..responses_items import CALLS, HOSTED, OUTPUTS
+from .content import OWN, medium, read_part
 
 NO_ITEMS: Final = ("ghost_snapshot", "other", "compaction_trigger")
 """Types that a model is not sent."""

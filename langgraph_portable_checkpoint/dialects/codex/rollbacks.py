@@ -1,7 +1,7 @@
 """Which compactions of a rollout the user took back: a turn that is rolled back takes those in it along.
 
 Codex makes the history anew from the file when it rolls back, as if these compactions had never been. Of the turns it
-counts what `codex_turns.py` does; a turn reaches from the record that says that it starts to the next one's, so that a
+counts what `turns.py` does; a turn reaches from the record that says that it starts to the next one's, so that a
 compaction of its own behind a turn stays when only later turns go. Versions that did not record when a turn starts took
 their turns from what a compaction had left, and so does a file without such records: nothing is taken back here. A
 compaction before which the file holds no turn is the session's beginning, and stays too. Pure.
@@ -16,12 +16,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from .codex_items import api_item, own_blocks
-from .codex_records import item_of, record_of
-from .codex_turns import begins_turn, is_of_agent
-from .jsonl import Line
-from .problems import Problems
-from .responses_read import ItemReader
+from ..jsonl import Line
+from ..problems import Problems
+from ..responses_read import ItemReader
+from .items import api_item, own_blocks
+from .records import item_of, record_of
+from .turns import begins_turn, is_of_agent
 
 _STARTS: Final = ("task_started", "turn_started")
 _SAID: Final = ("message", "agent_message")

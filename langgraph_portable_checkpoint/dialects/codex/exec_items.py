@@ -11,9 +11,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ..envelope.model import Block
-from .codex_content import OWN, as_text, read_content, with_rest
-from .codex_runs import Item
+from ...envelope.model import Block
+from .content import OWN, as_text, read_content, with_rest
+from .runs import Item
 
 FAILED: Final = ("failed", "declined", "error")
 _HEAD: Final = ("type", "id", "status")

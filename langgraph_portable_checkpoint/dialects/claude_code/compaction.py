@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from .claude_code_records import Record, of_subagent
+from .records import Record, of_subagent
 
 MAX_SUMMARIES: Final = 10
 """How many records may stand between a boundary and the record that what it keeps follows."""

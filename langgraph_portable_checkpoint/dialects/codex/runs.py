@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .jsonl import Line
+from ..jsonl import Line
 
 Item = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .jsonl import Line
+from ..jsonl import Line
 
 TREE_TYPES: Final = ("user", "assistant", "progress", "system", "attachment")
 SYNTHETIC_MODEL: Final = "<synthetic>"
