@@ -193,7 +193,7 @@ class ArchiveMethods:
         records = {one.name: record_of(one, known.get(one.name, {}), sealed=sealed) for one in absent}
         where = f"the archive of thread {archive.thread_id!r}"
         reports = [report_of(one, where=where) for one in lost if one.name not in there]
-        return (yield from amend_media(self._core, thread_id, stored, records=records, reports=reports))
+        return (yield from amend_media(self._core, thread_id, stored, records=records, reports=reports)).done
 
     def _first_put(self, thread_id: str, archive: ThreadArchive) -> tuple[Checkpoint, dict[str, Any], dict[str, int]]:
         """Return what `put` takes to make a thread of an archive."""

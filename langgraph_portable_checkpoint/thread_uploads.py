@@ -276,7 +276,7 @@ class UploadMethods:
         """Write new uploads to the media table, before any message names them; nothing where the thread is gone."""
         for _ in range(MAX_NOTES if made else 0):
             records = media.renewed(made, self.media_policy)
-            noted = yield from programs.amend_uploads(self._core, thread_id, media.stored, records=records)
+            noted = yield from programs.amend_media(self._core, thread_id, media.stored, records=records)
             if noted.done and not noted.alone:
                 yield from settle_uploads(self._core, thread_id)
             if noted.done:

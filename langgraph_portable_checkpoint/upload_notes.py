@@ -289,7 +289,7 @@ class Noting:
             records[UPLOAD + self.name] = {field: told[field] for field in told if field not in ("store", "ref")}
         reports = [self.plan.report.to_wire()] if self.plan.report else []
         blobs = kept.blobs if kept is not None else {}
-        change = programs.amend_uploads(core, thread_id, stored, records=records, reports=reports, blobs=blobs)
+        change = programs.amend_media(core, thread_id, stored, records=records, reports=reports, blobs=blobs)
         return (yield from change)
 
 
@@ -300,7 +300,7 @@ def settle_uploads(core: Core, thread_id: str) -> Program[None]:
         records = media_of(stored, f"thread {thread_id!r}").settled() if stored is not None else {}
         if stored is None or not records:
             return
-        if (yield from programs.amend_media(core, thread_id, stored, records=records)):
+        if (yield from programs.amend_media(core, thread_id, stored, records=records)).done:
             return
 
 

@@ -10,13 +10,14 @@ Source: "History and Checkpointing" of the toolkit that writes them: envelope, m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn, cast
+from typing import Any, Final, cast
 
 from ..envelope.model import Block, MessageEnvelope
-from ..errors import DialectError, FutureVersionError, MalformedHistoryError, UnknownDialectError
-from .base import DeclaredLoss, Dialect, ExportOptions, Field, Finding, ImportOptions, Rule, Target
+from ..errors import FutureVersionError, MalformedHistoryError, UnknownDialectError
+from .base import DeclaredLoss, Dialect, ExportOptions, Field, Finding, ImportOptions, Rule
+from .import_only import ImportOnly
 from .integrations import BY_WORD
 from .problems import Problems
 from .report import Placed, Report
@@ -40,14 +41,14 @@ _NATIVE_BLOCKS: Final = ("non_standard", "server_tool_call", "server_tool_result
 _SOURCE: Final = "History and Checkpointing"
 
 
-class SessionEnvelope:
+class SessionEnvelope(ImportOnly):
     """The dialect; see the module docstring."""
 
     name = NAME
     title = "session envelopes, versions 1 to 3"
     providers: tuple[str, ...] = ()
     profiles: tuple[str, ...] = ()
-    writes = False
+    unreadable = "S1"
     RULES: tuple[Rule, ...] = (
         Rule(id="S1", text="version is 1, 2 or 3; messages is a list in one provider's dialect", source=_SOURCE),
         Rule(id="S2", text="a $media marker names a ref of the media table", source=_SOURCE),
@@ -67,14 +68,6 @@ class SessionEnvelope:
         ),
         DeclaredLoss(rule="S3", kind="unresolved", when="an interrupted turn's question waits to be sent again"),
     )
-
-    def target(self, options: ExportOptions) -> Target:
-        """Import only; the table says so by accepting everything."""
-        return Target(dialect=NAME)
-
-    def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> NoReturn:
-        """Raise DialectError: these envelopes are only read."""
-        raise DialectError(f"{NAME} can only be imported")
 
     def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
         """Read an envelope as `to_dict` gives it.

@@ -198,41 +198,30 @@ def _imported(
     version = saver.get_next_version(None, None)
     whole = cast(CheckpointMetadata, {"source": "update", "step": 0, "parents": {}, **(metadata or {})})
     args = (config, _checkpoint(channel, messages, version), whole, {channel: version})
-    check = _Existing(_thread_of(config), on_existing, imported)
+    thread_id = cast(str, config["configurable"]["thread_id"])
     if isinstance(saver, PortableRedisSaver):
-        over = Overwriting.of(saver, check.thread_id)
+        over = Overwriting.of(saver, thread_id)
         before = yield Run(saver, over.begin())
-        check(there=before.there)
+        _check_existing(thread_id, on_existing, imported, there=before.there)
         yield Ask(over.staged, "put", args)
         yield Run(saver, over.swap(before, checkpoints=1))
         return cast(Imported, imported)
     there = (yield Ask(saver, "get_tuple", (config,))) is not None
-    check(there=there)
+    _check_existing(thread_id, on_existing, imported, there=there)
     if there:
-        yield Ask(saver, "delete_thread", (check.thread_id,))
+        yield Ask(saver, "delete_thread", (thread_id,))
     yield Ask(saver, "put", args)
     return cast(Imported, imported)
 
 
-@dataclass(frozen=True, slots=True)
-class _Existing:
-    """Whether a thread may be made where there may be one."""
-
-    thread_id: str
-    on_existing: OnExisting
-    imported: Imported
-
-    def __call__(self, *, there: bool) -> None:
-        if self.on_existing == "refuse" and there:
-            raise ThreadExistsError(f"thread {self.thread_id!r} already exists. Choose another id, or overwrite it.")
-        if there and not self.imported.envelopes:
-            raise MalformedHistoryError(
-                self.imported.dialect, ["it has no message; the thread was not overwritten with nothing"]
-            )
-
-
-def _thread_of(config: RunnableConfig) -> str:
-    return cast(str, config["configurable"]["thread_id"])
+def _check_existing(thread_id: str, on_existing: OnExisting, imported: Imported, *, there: bool) -> None:
+    """Raise where there is a thread that is not to be overwritten, or not with nothing."""
+    if on_existing == "refuse" and there:
+        raise ThreadExistsError(f"thread {thread_id!r} already exists. Choose another id, or overwrite it.")
+    if there and not imported.envelopes:
+        raise MalformedHistoryError(
+            imported.dialect, ["it has no message; the thread was not overwritten with nothing"]
+        )
 
 
 def _checkpoint(channel: str, messages: list[BaseMessage], version: Any) -> Checkpoint:

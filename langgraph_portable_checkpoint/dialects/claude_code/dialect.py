@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, count
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from ...envelope.model import MessageEnvelope, Origin
-from ...errors import DialectError, MalformedHistoryError
+from ...errors import MalformedHistoryError
 from ..anthropic_read import API, read_message
-from ..base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
+from ..base import DeclaredLoss, Field, ImportOptions, Rule
+from ..import_only import ImportOnly
 from ..jsonl import first_objects, read_lines
 from ..problems import Problems
-from ..report import Placed, Report
+from ..report import Report
 from .records import TREE_TYPES, Record, are_programs, queued_prompt
 from .tree import Step, assemble
 
@@ -37,14 +38,14 @@ _MARKS: Final[Mapping[str, tuple[str, ...]]] = {
 """What a line of each type holds that no other dialect has, besides messages."""
 
 
-class ClaudeCode:
+class ClaudeCode(ImportOnly):
     """The dialect; see the module docstring."""
 
     name = NAME
     title = "Claude Code session files"
     providers = ("anthropic",)
     profiles: tuple[str, ...] = ()
-    writes = False
+    unreadable = "CC1"
     RULES: tuple[Rule, ...] = (
         Rule(id="CC1", text="a line that is no JSON object is skipped", source=_SOURCE),
         Rule(id="CC2", text="lines of other types than the tree's are metadata", source=_SOURCE),
@@ -101,14 +102,6 @@ class ClaudeCode:
         DeclaredLoss(rule="CC6", kind="dropped", when="a message has two calls of one id that differ: the first stays"),
     )
 
-    def target(self, options: ExportOptions) -> Target:
-        """Import only; the table says so by accepting everything."""
-        return Target(dialect=NAME)
-
-    def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> NoReturn:
-        """Raise DialectError: these files are only read."""
-        raise DialectError(f"{NAME} can only be imported")
-
     def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
         """Read a session file: text, bytes, lines, or objects already read."""
         if not isinstance(payload, (str, bytes, list, dict)):
@@ -136,15 +129,6 @@ class ClaudeCode:
         if any(isinstance(one.get("message"), dict) and one.get("type") in ("user", "assistant") for one in tree):
             return 0.8
         return 0.6 if any(_is_mark(one) for one in objects) else 0.0
-
-    def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
-        """Return what an import would report, as findings."""
-        report = Report(target=NAME)
-        try:
-            self.parse(payload, ImportOptions(), report)
-        except MalformedHistoryError as error:
-            return [Finding(rule="CC1", path="", message=problem) for problem in error.problems]
-        return [Finding(rule=loss.rule, path=loss.path, message=f"{loss.action}: {loss.detail}") for loss in report]
 
 
 def _is_mark(line: Mapping[str, Any]) -> bool:

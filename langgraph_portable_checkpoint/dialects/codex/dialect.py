@@ -8,15 +8,16 @@ Source: codex-rs protocol (RolloutItem, ResponseItem) and exec_events, versions 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, NoReturn
+from collections.abc import Iterable
+from typing import Any, Final
 
 from ...envelope.model import MessageEnvelope
-from ...errors import DialectError, MalformedHistoryError
+from ...errors import MalformedHistoryError
 from ..arguments import tell_repeated
-from ..base import DeclaredLoss, ExportOptions, Field, Finding, ImportOptions, Rule, Target
+from ..base import DeclaredLoss, Field, ImportOptions, Rule
+from ..import_only import ImportOnly
 from ..jsonl import BadLine, Line, first_objects, read_lines
-from ..report import Placed, Report
+from ..report import Report
 from .exec import EVENTS, ExecReader
 from .records import ROLLOUT, begins_bare, is_bare, is_record
 from .rollout import NAME, RolloutReader
@@ -26,14 +27,14 @@ _SOURCE: Final = "codex-rs protocol"
 _STREAMED: Final = (*EVENTS, *RUNS)
 
 
-class Codex:
+class Codex(ImportOnly):
     """The dialect; see the module docstring."""
 
     name = NAME
     title = "Codex rollouts and exec streams"
     providers = ("openai",)
     profiles: tuple[str, ...] = ()
-    writes = False
+    unreadable = "CX1"
     RULES: tuple[Rule, ...] = (
         Rule(id="CX1", text="a line that is no JSON object, or no readable item, is skipped", source=_SOURCE),
         Rule(
@@ -90,14 +91,6 @@ class Codex:
         DeclaredLoss(rule="CX7", kind="dropped", when="instructions of a later session_meta that differ"),
     )
 
-    def target(self, options: ExportOptions) -> Target:
-        """Import only; the table says so by accepting everything."""
-        return Target(dialect=NAME)
-
-    def render(self, conversation: Sequence[Placed], options: ExportOptions, report: Report) -> NoReturn:
-        """Raise DialectError: these files are only read."""
-        raise DialectError(f"{NAME} can only be imported")
-
     def parse(self, payload: Any, options: ImportOptions, report: Report) -> list[MessageEnvelope]:
         """Read a rollout or an exec stream: text, bytes, lines, or objects already read."""
         if not isinstance(payload, (str, bytes, list, dict)):
@@ -123,15 +116,6 @@ class Codex:
         if not objects or not begins_bare(objects[0]):
             return 0.0
         return 0.98 if any(map(is_bare, objects)) else 0.5
-
-    def lint(self, payload: Any, options: ExportOptions) -> list[Finding]:
-        """Return what an import would report, as findings."""
-        report = Report(target=NAME)
-        try:
-            self.parse(payload, ImportOptions(), report)
-        except MalformedHistoryError as error:
-            return [Finding(rule="CX1", path="", message=problem) for problem in error.problems]
-        return [Finding(rule=loss.rule, path=loss.path, message=f"{loss.action}: {loss.detail}") for loss in report]
 
 
 def _good_lines(lines: Iterable[Line | BadLine], report: Report) -> list[Line]:

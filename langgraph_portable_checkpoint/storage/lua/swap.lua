@@ -4,12 +4,16 @@
 --   4 the new one's own ttl ms, '0' for never or '', 5 the saver's ttl ms or '', 6 tombstone ttl ms.
 -- A tombstone stays, as after a delete, so that a run of the old conversation cannot go on in the new one; the lease stays.
 -- Reply: {'ok', run digests of the thread that went} | {'leased'} | {'exists'} when that thread has changed meanwhile
---   | {'lost'} when not all of the new one is there. Nothing is changed unless the reply is 'ok'.
+--   | {'lost'} when not all of the new one is there. The thread is changed only if the reply is 'ok'; what is staged goes in any case.
 local old = {unpack(KEYS, 12, 22)}
-if lease_refuses(ARGV[2], old[1], old[11]) then return {'leased'} end
-if stamp_of(old) ~= ARGV[1] then return {'exists'} end
+local function refused(word)
+  redis.pcall('UNLINK', unpack(KEYS, 1, 11)) -- nobody else knows these keys; without the right to, they expire
+  return {word}
+end
+if lease_refuses(ARGV[2], old[1], old[11]) then return refused('leased') end
+if stamp_of(old) ~= ARGV[1] then return refused('exists') end
 local meta = read_meta()
-if not meta.g or is_broken(meta) or redis.call('HLEN', CKPTS) ~= tonumber(ARGV[3]) then return {'lost'} end
+if not meta.g or is_broken(meta) or redis.call('HLEN', CKPTS) ~= tonumber(ARGV[3]) then return refused('lost') end
 check_types()
 redis.call('ZSCORE', old[4], '')
 check_rights('UNLINK', 'PEXPIRE', 'PERSIST', 'HDEL', 'HSET', 'EXISTS', 'RENAME', 'SET', 'ZREM')

@@ -234,6 +234,6 @@ def keep_lost(
         if read is None or read.view is None or read.view.secrets.key != view.secrets.key:
             return None
         record = record_kept(read.records.get(name, {}), kept)
-        if (yield from amend_media(core, thread_id, read, records={name: record}, blobs=kept.blobs)):
+        if (yield from amend_media(core, thread_id, read, records={name: record}, blobs=kept.blobs)).done:
             return name
     raise ConflictError(f"a medium of thread {thread_id!r} was written {MAX_ATTEMPTS} times meanwhile. Try again.")

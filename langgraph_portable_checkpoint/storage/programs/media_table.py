@@ -238,8 +238,10 @@ def amend_media(
     records: Mapping[bytes, Mapping[str, Any] | None],
     reports: Sequence[Mapping[str, Any]] = (),
     blobs: Mapping[bytes, bytes] | None = None,
-) -> Program[bool]:
+) -> Program[Amended]:
     """Write what was made of a media table that was read, atomically. One round trip.
+
+    Bytes that were kept for uploads alone go when their record is dropped, or says of none any more.
 
     Args:
         read: What was read.
@@ -248,24 +250,7 @@ def amend_media(
         blobs: As they are stored.
 
     Returns:
-        False when one of the records has changed since, or the thread has: nothing was written; read it again.
-    """
-    amended = yield from amend_uploads(core, thread_id, read, records=records, reports=reports, blobs=blobs)
-    return amended.done
-
-
-def amend_uploads(
-    core: Core,
-    thread_id: str,
-    read: StoredMedia,
-    *,
-    records: Mapping[bytes, Mapping[str, Any] | None],
-    reports: Sequence[Mapping[str, Any]] = (),
-    blobs: Mapping[bytes, bytes] | None = None,
-) -> Program[Amended]:
-    """Do the same, and tell whether other records of uploads are as they were read as well.
-
-    Bytes that were kept for uploads alone go when their record is dropped, or says of none any more.
+        Not done when one of the records has changed since, or the thread has: nothing was written; read it again.
     """
     if read.view is None:
         raise ValueError("what was read has no view")
