@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from langgraph_portable_checkpoint import export_messages, import_messages, lint
+from langgraph_portable_checkpoint.dialects.base import ExportOptions
 from langgraph_portable_checkpoint.dialects.registry import bundled_names, get_dialect
+from langgraph_portable_checkpoint.dialects.report import Report
 from langgraph_portable_checkpoint.errors import DialectError, MalformedHistoryError
 
 SAID: dict[str, Any] = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "q"}]}
@@ -36,3 +38,5 @@ def test_what_cannot_be_read_is_a_finding_and_what_is_told_too(dialect: str) -> 
     assert [found.rule for found in lint(told, dialect)] == report
     with pytest.raises(DialectError, match="can only be imported"):
         export_messages(import_messages(told, dialect).envelopes, dialect)
+    with pytest.raises(DialectError, match="can only be imported"):
+        get_dialect(dialect).render([], ExportOptions(), Report(target=dialect))

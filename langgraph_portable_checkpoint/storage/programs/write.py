@@ -63,7 +63,9 @@ def put(
     Channels outside `new_versions` keep the value that the parent's record names.
 
     Round trips: 1. One more when this client has not read or written the parent, and one or two more each time that the
-    thread was deleted or pruned since. On a cluster, the first put of a thread takes one more for the registry.
+    thread was deleted or pruned since. One more for media of which a record is there that may tell of uploads and that
+    this client has not read: one of an earlier version, or any in an encrypted thread. On a cluster, the first put of a
+    thread takes one more for the registry.
 
     Returns:
         The place of the head before, b"" if there was none.
